@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/control"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/fault"
 )
 
@@ -127,7 +127,7 @@ func (c *crashes) ordered(agents []string) {
 }
 
 // isExtended fails until a trial has so much time beyond its declared deadline.
-func (c *crashes) isExtended(x query.TrialStatus, more time.Duration) error {
+func (c *crashes) isExtended(x trialview.TrialStatus, more time.Duration) error {
 	if x.Declared.IsZero() || !x.Deadline.Equal(x.Declared.Add(more)) {
 		return fmt.Errorf("its deadline is %s, and by its spec %s", x.Deadline, x.Declared)
 	}

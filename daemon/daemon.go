@@ -35,6 +35,7 @@ import (
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
@@ -518,7 +519,7 @@ func served(err error) error {
 }
 
 // blobStore gives the judge its blobs.
-type blobStore struct{ *store.Blobs }
+type blobStore struct{ *blob.Blobs }
 
 // Create implements round.Blobs.
 func (b blobStore) Create() (round.BlobWriter, error) { return b.Blobs.Create() }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
@@ -70,7 +71,7 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 	for _, example := range []struct {
 		name string
 		want map[string]trial.Status // by task and agent
-		look func(t *testing.T, trials map[string]query.TrialStatus)
+		look func(t *testing.T, trials map[string]trialview.TrialStatus)
 		base string // the image that it says has to be made, by its name there; "" = none
 	}{
 		{"tour", map[string]trial.Status{
@@ -113,7 +114,7 @@ func TestTheExamplesRunAsTheyAre(t *testing.T) {
 			if err := json.Unmarshal(text, &outcome); err != nil || len(outcome.Runs) != 1 {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			trials := map[string]query.TrialStatus{}
+			trials := map[string]trialview.TrialStatus{}
 			for _, x := range outcome.Runs[0].Trials {
 				trials[x.Task+" "+x.Agent] = x
 			}
@@ -243,7 +244,7 @@ func (w *fixture) offlineRecords(file, typ string) (all []offlineRecord) {
 }
 
 // lessIsBetter: a score to minimise picks the shorter trip, and is rescaled.
-func lessIsBetter(t *testing.T, trials map[string]query.TrialStatus) {
+func lessIsBetter(t *testing.T, trials map[string]trialview.TrialStatus) {
 	rounds := trials["towns improver"].Rounds
 	if len(rounds) < 2 || *rounds[1].Report.Score >= *rounds[0].Report.Score {
 		t.Fatalf("the second trip is not shorter: %+v", rounds)
@@ -255,7 +256,7 @@ func lessIsBetter(t *testing.T, trials map[string]query.TrialStatus) {
 }
 
 // nothingToSteal: with the answers in another container, looking for them finds nothing.
-func nothingToSteal(t *testing.T, trials map[string]query.TrialStatus) {
+func nothingToSteal(t *testing.T, trials map[string]trialview.TrialStatus) {
 	for name, x := range trials {
 		for _, r := range x.Rounds {
 			if r.Report.Isolation != "staged" {
@@ -269,7 +270,7 @@ func nothingToSteal(t *testing.T, trials map[string]query.TrialStatus) {
 }
 
 // overfittingLoses: every open test passed, and the private set says otherwise.
-func overfittingLoses(t *testing.T, trials map[string]query.TrialStatus) {
+func overfittingLoses(t *testing.T, trials map[string]trialview.TrialStatus) {
 	rate := 0.0
 	for _, r := range trials["week memoriser"].Rounds {
 		rate = max(rate, r.Report.PassRate)
@@ -279,7 +280,7 @@ func overfittingLoses(t *testing.T, trials map[string]query.TrialStatus) {
 	}
 }
 
-func improves(t *testing.T, rounds []query.Round) {
+func improves(t *testing.T, rounds []trialview.Round) {
 	t.Helper()
 	last := 0.0
 	for _, r := range rounds {

@@ -25,6 +25,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/api/apitest"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -339,17 +340,17 @@ func (w *fixture) status(address string) (query.RunStatus, error) {
 }
 
 // trial returns the trial of an agent in the present execution of a run.
-func (w *fixture) trial(address, agent string) (query.TrialStatus, error) {
+func (w *fixture) trial(address, agent string) (trialview.TrialStatus, error) {
 	run, err := w.status(address)
 	if err != nil {
-		return query.TrialStatus{}, err
+		return trialview.TrialStatus{}, err
 	}
 	for _, t := range run.Trials {
 		if t.Agent == agent {
 			return t, nil
 		}
 	}
-	return query.TrialStatus{}, fmt.Errorf("%s has no trial of agent %s yet", address, agent)
+	return trialview.TrialStatus{}, fmt.Errorf("%s has no trial of agent %s yet", address, agent)
 }
 
 // settled waits until a run has no open trial.

@@ -19,9 +19,9 @@ func (d *Daemon) openNotifiers(ctx context.Context) (err error) {
 	d.notifiers, err = notifier.Open(ctx, notifier.Options{
 		Settings: settings.Notifiers, Store: d.store, Secret: secret, Told: d.metrics.Notified, Version: d.opts.Version, Log: d.opts.Log,
 		Watched: notifier.Watched{
-			Begun: func(ctx context.Context) error { _, err := d.rec.Reader.Snapshot(ctx); return err },
+			Begun: func(ctx context.Context) error { _, err := d.rec.Snapshots.Wait(ctx); return err },
 			Budget: func(run string) (gateway.Budget, bool) {
-				desired := d.rec.Reader.Latest().Run(run).Desired
+				desired := d.rec.Snapshots.Get().Run(run).Desired
 				if desired == nil {
 					return gateway.Budget{}, false
 				}

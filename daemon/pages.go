@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/hold"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // logins implements api.Logins. Whoever reaches the control socket may do everything.
@@ -48,7 +48,7 @@ func (d *Daemon) openPages(ctx context.Context) error {
 		d.logins.addresses = append(d.logins.addresses, l.Addr().String())
 	}
 	d.pages = web.New(web.Options{
-		Reader: d.rec.Reader, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
+		Reader: d.rec.Reader, Trials: d.rec.Trials, Summaries: d.rec.Summaries, API: api.Handler(d.rec, d.opts.Version, d.logins), Sessions: sessions, Tokens: tokens, Hosts: d.opts.Settings.HTTP.Hosts,
 		Act:     d.act,
 		Metrics: d.metrics.Handler(), Probes: d.probes(), LoggedIn: d.metrics.LoggedIn,
 		Numbers: d.opts.Settings.HTTP.Content == config.ContentMetadata,
@@ -71,7 +71,7 @@ func (d *Daemon) act(ctx context.Context, a web.Action) (control.Changed, error)
 	case "throttle":
 		most, err := strconv.Atoi(a.Amount)
 		if err != nil || most < 1 {
-			return control.Changed{}, query.Mistakef("throttle %s to %q: give a whole number from 1 on", a.Target, a.Amount)
+			return control.Changed{}, request.Mistakef("throttle %s to %q: give a whole number from 1 on", a.Target, a.Amount)
 		}
 		return d.rec.Desk.Hold(ctx, control.Asked{Target: a.Target, Most: most, Reason: a.Text, DryRun: a.Dry})
 	case "unthrottle":
@@ -83,7 +83,7 @@ func (d *Daemon) act(ctx context.Context, a web.Action) (control.Changed, error)
 	case "extend":
 		more, err := time.ParseDuration(a.Amount)
 		if err != nil || more%time.Second != 0 {
-			return control.Changed{}, query.Mistakef("extend %s by %q: write the time in whole seconds, as 30m or 2h", a.Target, a.Amount)
+			return control.Changed{}, request.Mistakef("extend %s by %q: write the time in whole seconds, as 30m or 2h", a.Target, a.Amount)
 		}
 		return d.rec.ExtendTrial(ctx, control.MoreTime{Ask: ask, Seconds: int64(more / time.Second)})
 	case "cancel":
@@ -93,7 +93,7 @@ func (d *Daemon) act(ctx context.Context, a web.Action) (control.Changed, error)
 	case "tag", "untag":
 		return d.rec.Notes.Put(ctx, control.Noted{Target: a.Target, Tag: a.Text, Remove: a.Verb == "untag", DryRun: a.Dry})
 	}
-	return control.Changed{}, query.Mistakef("there is no verb %q", a.Verb)
+	return control.Changed{}, request.Mistakef("there is no verb %q", a.Verb)
 }
 
 // load is what is held of the machine now.

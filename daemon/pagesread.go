@@ -21,7 +21,7 @@ func ReadPages(ctx context.Context, settings *config.Settings, dir, version stri
 		return nil, nil, nil, errors.Join(err, finish())
 	}
 	pages = web.New(web.Options{
-		Reader: rec.Reader, API: api.Handler(rec, version, nil), Sessions: sessions, Owner: s.Owner(), Version: version, ReadOnly: true, Log: slog.New(slog.DiscardHandler),
+		Reader: rec.Reader, Trials: rec.Trials, Summaries: rec.Summaries, API: api.Handler(rec, version, nil), Sessions: sessions, Owner: s.Owner(), Version: version, ReadOnly: true, Log: slog.New(slog.DiscardHandler),
 	})
 	return pages, sessions, finish, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -66,7 +67,7 @@ func (w *fixture) makeTrue(spec string) query.RunStatus {
 }
 
 // roundsOf are the rounds of a trial with all their tests, which the state of a run leaves out.
-func (w *fixture) roundsOf(trial string) (rounds []query.Round) {
+func (w *fixture) roundsOf(trial string) (rounds []trialview.Round) {
 	w.Helper()
 	out, err := exec.CommandContext(w.Context(), binary, "submissions", "--json", "--state", w.state, trial).Output()
 	if err == nil {
@@ -129,7 +130,7 @@ func decode(t *testing.T, line []byte, v any) {
 	}
 }
 
-func trialOf(t *testing.T, run query.RunStatus, p pull, agent string) query.TrialStatus {
+func trialOf(t *testing.T, run query.RunStatus, p pull, agent string) trialview.TrialStatus {
 	t.Helper()
 	for _, x := range run.Trials {
 		if x.Task == p.ID && x.Agent == agent {
@@ -137,10 +138,10 @@ func trialOf(t *testing.T, run query.RunStatus, p pull, agent string) query.Tria
 		}
 	}
 	t.Fatalf("there is no trial of %s", agent)
-	return query.TrialStatus{}
+	return trialview.TrialStatus{}
 }
 
-func checkOracle(t *testing.T, p pull, x query.TrialStatus, log results) {
+func checkOracle(t *testing.T, p pull, x trialview.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	if rounds := agentRounds(x); len(rounds) != 1 {
@@ -150,7 +151,7 @@ func checkOracle(t *testing.T, p pull, x query.TrialStatus, log results) {
 	}
 }
 
-func checkNop(t *testing.T, p pull, x query.TrialStatus, log results) {
+func checkNop(t *testing.T, p pull, x trialview.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Unresolved, false)
 	if len(x.Rounds) != 1 || x.Rounds[0].Round != "final-1" {
@@ -162,7 +163,7 @@ func checkNop(t *testing.T, p pull, x query.TrialStatus, log results) {
 
 // checkHalfway: the first round lacks a test of the fix at least, the second nothing, and
 // the agent was told so by name.
-func checkHalfway(t *testing.T, p pull, x query.TrialStatus, log results, told string) {
+func checkHalfway(t *testing.T, p pull, x trialview.TrialStatus, log results, told string) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	rounds := agentRounds(x)
@@ -189,7 +190,7 @@ func checkHalfway(t *testing.T, p pull, x query.TrialStatus, log results, told s
 }
 
 // checkFinished compares the record of a trial: names and order are those of the task.
-func checkFinished(t *testing.T, p pull, x query.TrialStatus, log results, want trial.Status, fixed bool) {
+func checkFinished(t *testing.T, p pull, x trialview.TrialStatus, log results, want trial.Status, fixed bool) {
 	t.Helper()
 	f, ok := log.finished[x.ID]
 	if !ok || f.Status != want || x.Status != want || f.Try != 1 || !f.Final || len(f.Flags) > 0 {
@@ -212,15 +213,15 @@ func outcomes(names []string, passed bool) []trial.TestRecord {
 	return records
 }
 
-func agentRounds(x query.TrialStatus) []query.Round {
-	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r query.Round) bool {
+func agentRounds(x trialview.TrialStatus) []trialview.Round {
+	return slices.DeleteFunc(slices.Clone(x.Rounds), func(r trialview.Round) bool {
 		return !strings.HasPrefix(r.Round, string(round.KindAgent)+"-")
 	})
 }
 
 // checkRound: the runner ended orderly, named the declared tests and those that fail
 // anyway, and no others, and the given ones failed.
-func checkRound(t *testing.T, p pull, agent string, info query.Round, failing []string) {
+func checkRound(t *testing.T, p pull, agent string, info trialview.Round, failing []string) {
 	t.Helper()
 	r := info.Report
 	if r == nil || r.Status != round.StatusOK || !r.Valid || r.Problem != "" || r.Tampered {

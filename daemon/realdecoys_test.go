@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -38,7 +38,7 @@ func TestRealDecoys(t *testing.T) {
 }
 
 // checkDecoys prints what decoys a pull request has, and checks that the oracle passes none.
-func (p pull) checkDecoys(t *testing.T, x query.TrialStatus, log results) {
+func (p pull) checkDecoys(t *testing.T, x trialview.TrialStatus, log results) {
 	t.Helper()
 	d := log.finished[x.ID].Decoys
 	if d == nil {

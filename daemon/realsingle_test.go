@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -97,7 +98,7 @@ func TestRealRowsInSingleMode(t *testing.T) {
 }
 
 // resolvedInSingle: the reference patch resolves the task, and is what was taken of it.
-func (w *fixture) resolvedInSingle(t *testing.T, p pull, x query.TrialStatus, log results) {
+func (w *fixture) resolvedInSingle(t *testing.T, p pull, x trialview.TrialStatus, log results) {
 	t.Helper()
 	checkFinished(t, p, x, log, trial.Resolved, true)
 	f := log.finished[x.ID]

@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/judge"
@@ -43,7 +44,7 @@ func (roomy) TryGame(float64, int64) (func(), bool, error) { return func() {}, t
 func (roomy) Changed() <-chan struct{}                     { return nil }
 
 // storedBlobs gives the judge its blobs.
-type storedBlobs struct{ *store.Blobs }
+type storedBlobs struct{ *blob.Blobs }
 
 func (b storedBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 

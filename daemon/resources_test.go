@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 // greedy is an agent that takes all of something.
@@ -161,7 +161,7 @@ func greed(t *testing.T, printed int64, cpus string, kinds map[string]string) {
 }
 
 // keptOutput: of what an agent prints without end, the first gigabyte is kept at most.
-func (w *fixture) keptOutput(x query.TrialStatus, printed int64) {
+func (w *fixture) keptOutput(x trialview.TrialStatus, printed int64) {
 	w.Helper()
 	info, err := os.Stat(filepath.Join(w.state, "trials", x.ID, "try-1", "agent.log"))
 	if err != nil {

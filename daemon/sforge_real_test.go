@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/image"
@@ -220,7 +220,7 @@ run "real" {
 	run := w.makeTrue(filepath.Join(w.specs, "real.hcl"))
 	for _, s := range standIns() {
 		t.Run(s.task, func(t *testing.T) {
-			i := slices.IndexFunc(run.Trials, func(x query.TrialStatus) bool { return x.Task == s.task && x.Agent == "player" })
+			i := slices.IndexFunc(run.Trials, func(x trialview.TrialStatus) bool { return x.Task == s.task && x.Agent == "player" })
 			if i < 0 {
 				t.Fatal("there is no trial")
 			}
@@ -232,9 +232,9 @@ run "real" {
 	}
 }
 
-func (s standIn) check(t *testing.T, x query.TrialStatus) {
+func (s standIn) check(t *testing.T, x trialview.TrialStatus) {
 	t.Helper()
-	i := slices.IndexFunc(x.Rounds, func(r query.Round) bool { return r.Round == s.round })
+	i := slices.IndexFunc(x.Rounds, func(r trialview.Round) bool { return r.Round == s.round })
 	if i < 0 || x.Rounds[i].Report == nil {
 		t.Fatalf("%s (%s) has no report of %s: %+v", x.Status, x.Detail, s.round, x.Rounds)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -113,12 +113,12 @@ func (w *fixture) builtUnder(want ...string) {
 	}
 }
 
-func checkNumbers(t *testing.T, w *fixture, x query.TrialStatus) {
+func checkNumbers(t *testing.T, w *fixture, x trialview.TrialStatus) {
 	t.Helper()
 	if x.Status != trial.Resolved {
 		t.Errorf("numbers is %s", x.Status)
 	}
-	rounds := slices.DeleteFunc(slices.Clone(x.Rounds), func(r query.Round) bool { return !strings.HasPrefix(r.Round, "agent-") })
+	rounds := slices.DeleteFunc(slices.Clone(x.Rounds), func(r trialview.Round) bool { return !strings.HasPrefix(r.Round, "agent-") })
 	if len(rounds) != 2 || rounds[0].Report == nil || rounds[0].Report.Status != round.StatusOK || *rounds[0].Report.Score != 1 || *rounds[1].Report.Score != 3 {
 		t.Errorf("rounds %+v", rounds)
 	}

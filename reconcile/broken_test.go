@@ -123,7 +123,7 @@ func TestControlsStandBesideTheRates(t *testing.T) {
 	d := h.start()
 	d.look(t)
 	run := d.untilState(t, "finished")
-	report, err := d.Report(t.Context(), "run.r")
+	report, err := d.Summaries.Report(t.Context(), "run.r")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"github.com/assayd/assayd/reconcile/control"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -42,21 +44,21 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 			return err
 		}
 		if r.runs.desired[address] == nil {
-			return query.Conflictf("rerun %s: no file declares it", address)
+			return request.Conflictf("rerun %s: no file declares it", address)
 		}
 		if o.Execution != nil && !o.Execution.Finished {
-			return query.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
+			return request.Conflictf("rerun %s: execution e%d still runs; cancel it or wait for its end", address, o.Execution.N)
 		}
 		r.specs.RescanRun(ctx, address) // with content as it is now, for this run alone
 		who := control.Of(ctx)
 		asked := &plan.Rerun{Name: name, By: who.By, Via: string(who.Via)}
 		if cell != "" {
-			s, err := r.StateOfTrial(ctx, name)
+			s, err := history.ReadTrial(ctx, r.o.Store, name)
 			if err != nil {
 				return err
 			}
 			if asked.Only = r.runs.sameSlot(address, s); asked.Only == nil {
-				return query.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
+				return request.Conflictf("rerun %s: %s no longer has this cell; rerun the whole run", name, address)
 			}
 		}
 		differs = r.runs.contents.Stale(address)
@@ -68,10 +70,10 @@ func (r *Reconciler) Rerun(ctx context.Context, name string) (differs *plan.Stal
 }
 
 // Retry tries again, in the latest execution, the trials of a run that are excluded from
-// rates, or one of them. query.ErrNothing where there is none.
+// rates, or one of them. request.ErrNothing where there is none.
 func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err error) {
 	if plan.IsMining(name) {
-		return out, query.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
+		return out, request.Mistakef("%s is a mining spec; a run or a trial can be tried again", name)
 	}
 	var of string
 	if err := r.ask(ctx, func() (err error) { of, _, err = r.resolve(ctx, name); return err }); err != nil {
@@ -86,7 +88,7 @@ func (r *Reconciler) Retry(ctx context.Context, name string) (out Retried, err e
 			return err
 		}
 		if r.runs.desired[address] == nil {
-			return query.Conflictf("retry %s: no file declares %s", name, address)
+			return request.Conflictf("retry %s: no file declares %s", name, address)
 		}
 		r.specs.RescanRun(ctx, address)
 		chosen := func(s trial.State) bool { return !s.Unwanted }
@@ -133,7 +135,7 @@ func (r *Reconciler) ask(ctx context.Context, f func() error) error {
 // change is command for what does not only answer.
 func (r *Reconciler) change(ctx context.Context, f func() error) error {
 	if r.o.Idle {
-		return query.ErrIdle
+		return request.ErrIdle
 	}
 	return r.command(ctx, func() error {
 		if r.specs.Set() == nil {
@@ -154,5 +156,5 @@ func (r *Reconciler) resolve(ctx context.Context, name string) (address, cell st
 	if r.runs.known(name) && !plan.IsMining(name) {
 		return name, "", nil
 	}
-	return r.RunNamed(ctx, r.Latest(), name)
+	return r.RunNamed(ctx, r.Snapshots.Get(), name)
 }

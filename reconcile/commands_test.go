@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/specfiles"
 )
 
@@ -76,7 +77,7 @@ func TestADrainIsToldOfItsEnd(t *testing.T) {
 		t.Error("the drain ended before the run")
 	}
 	d.stop()
-	if err := d.Drain(t.Context()); !errors.Is(err, query.ErrStopped) {
+	if err := d.Drain(t.Context()); !errors.Is(err, request.ErrStopped) {
 		t.Errorf("a drain of a daemon that has ended: %v", err)
 	}
 }
@@ -87,12 +88,12 @@ func TestCancelSaysWhenThereIsNothing(t *testing.T) {
 	h.write("b.hcl", strings.Replace(strings.SplitAfter(spec(), "}\n}\n")[1], `run "r" {`, "run \"later\" {\n schedule = \"0 0 1 1 *\"\n agent \"nop\" {}", 1))
 	d := h.start()
 	d.untilTrials(t, "x/1 running")
-	if err := d.cancel(t.Context(), "run.later"); !errors.Is(err, query.ErrNothing) {
+	if err := d.cancel(t.Context(), "run.later"); !errors.Is(err, request.ErrNothing) {
 		t.Errorf("before the first execution: %v", err)
 	}
 	close(h.let)
 	d.untilState(t, "finished")
-	if err := d.cancel(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
+	if err := d.cancel(t.Context(), "run.r"); !errors.Is(err, request.ErrNothing) || !strings.Contains(err.Error(), "e1 is over") {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 	for name, want := range map[string]struct{ n, total, open, resolved int }{
 		"run.r": {2, 2, 1, 1}, "run.r.e2": {2, 2, 1, 1}, "run.r.e1": {1, 1, 0, 0},
 	} {
-		r, err := p.Report(t.Context(), name)
+		r, err := p.Summaries.Report(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	r, _ := p.Report(t.Context(), "run.r")
+	r, _ := p.Summaries.Report(t.Context(), "run.r")
 	a := r.Agents[0]
 	if len(r.Agents) != 1 || a.Agent != "x" || len(a.Tasks) != 2 {
 		t.Fatalf("%+v", r.Agents)
@@ -139,7 +139,7 @@ func TestAReportIsOfOneExecution(t *testing.T) {
 		t.Errorf("a task where nothing counts: %+v", b)
 	}
 	for _, name := range []string{"run.q", "run.r.e3", "run.r.e0", "r", "run.r.e99999999999"} {
-		if _, err := p.Report(t.Context(), name); !errors.Is(err, history.ErrUnknown) {
+		if _, err := p.Summaries.Report(t.Context(), name); !errors.Is(err, history.ErrUnknown) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestACurveEndsWhereTheScoresAre(t *testing.T) {
 	p.did("run.r", 1, "a", "x", trial.Unresolved, best(0.5), roundAfter(10*time.Minute, 0.5, new(3.0)))
 	p.did("run.r", 1, "b", "x", trial.Resolved, best(1), roundAfter(5*time.Minute, 0.5, nil), roundAfter(20*time.Minute, 1, new(9.0)))
 	p.did("run.r", 1, "c", "x", trial.InfraError, nil, roundAfter(50*time.Minute, 1, new(100.0)))
-	r, err := p.Report(t.Context(), "run.r")
+	r, err := p.Summaries.Report(t.Context(), "run.r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestRunsAreComparedByTask(t *testing.T) {
 		s.Cell.Task.Solution = &task.Solution{Script: "the oracle's alone"}
 	})
 	p.did("run.b", 1, "solved", "x", trial.Resolved, best(1))
-	compared, err := p.Compare(t.Context(), "run.a", "run.b.e1", nil)
+	compared, err := p.Summaries.Compare(t.Context(), "run.a", "run.b.e1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestScoresAreComparedAsTheTaskMeansThem(t *testing.T) {
 		p.did("run.a", 1, fmt.Sprint(i), "x", trial.Unresolved, scored(scores[0], "minimize"))
 		p.did("run.b", 1, fmt.Sprint(i), "x", trial.Unresolved, scored(scores[1], "minimize"))
 	}
-	c, err := p.Compare(t.Context(), "run.a", "run.b", nil)
+	c, err := p.Summaries.Compare(t.Context(), "run.a", "run.b", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestScoresAreComparedAsTheTaskMeansThem(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	p.did("run.a", 1, "ball", "x", trial.Unresolved, scored(3, "maximize"))
-	if c, err = p.Compare(t.Context(), "run.a", "run.b", nil); err != nil || c.Comparisons[0].Score != nil {
+	if c, err = p.Summaries.Compare(t.Context(), "run.a", "run.b", nil); err != nil || c.Comparisons[0].Score != nil {
 		t.Errorf("of a mixture: %+v, %v", c.Comparisons, err)
 	}
 }
@@ -277,7 +277,7 @@ func TestAgentsThatAreCompared(t *testing.T) {
 		{"run.a", "run.b", []string{"z"}, nil},
 		{"run.a", "run.b", []string{"x", "y", "z"}, nil},
 	} {
-		c, err := p.Compare(t.Context(), tc.a, tc.b, tc.agents)
+		c, err := p.Summaries.Compare(t.Context(), tc.a, tc.b, tc.agents)
 		var got []string
 		for _, one := range c.Comparisons {
 			got = append(got, one.A.Agent+"-"+one.B.Agent)
@@ -286,7 +286,7 @@ func TestAgentsThatAreCompared(t *testing.T) {
 			t.Errorf("%s %s %q: %q, %v; want %q", tc.a, tc.b, tc.agents, got, err, tc.want)
 		}
 	}
-	if _, err := p.Compare(t.Context(), "run.a", "run.nothing", nil); !errors.Is(err, history.ErrUnknown) {
+	if _, err := p.Summaries.Compare(t.Context(), "run.a", "run.nothing", nil); !errors.Is(err, history.ErrUnknown) {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,9 @@
 //
 //   - plan has the pure functions about runs, admission shares the machine, store is the database, ledger is what the
 //     runtime must not forget, and history is how the store holds past work;
-//   - query answers questions, summary and report have the figures, export and foreign the forms of others;
+//   - query answers questions from the latest query/snapshot and the store, query/trialview those about one trial, and
+//     query/summaries those about the figures of executions; request has the reasons for which a request is refused;
+//   - summary and report have the figures, export and foreign the forms of others;
 //   - evaluate judges outside trials, taskcheck checks tasks with that, and cheatscan looks through what agents did;
 //   - specs accepts spec files, specfiles tells what may be made of files on the disk, pinned has the content of
 //     executions, and miningspec carries out mining specs;

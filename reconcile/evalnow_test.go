@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/reconcile/evaluate"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 )
 
@@ -96,7 +96,7 @@ func TestACheckWithoutAModelToAskBeginsNothing(t *testing.T) {
 	put(t, h.specs, "a.hcl", benchmarkSpec)
 	d := h.start()
 	_, _, err := d.CheckTask(t.Context(), taskcheck.Check{Task: "benchmark.edge.one", Rater: &taskcheck.Rater{Provider: "nobody", Model: "m"}})
-	if _, ok := errors.AsType[*query.Mistake](err); !ok || !strings.Contains(err.Error(), `no provider "nobody"`) {
+	if _, ok := errors.AsType[*request.Mistake](err); !ok || !strings.Contains(err.Error(), `no provider "nobody"`) {
 		t.Errorf("%v", err)
 	}
 	h.untilEmpty()

@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/pinned"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
@@ -39,7 +39,7 @@ type executions struct {
 	desk      *control.Desk
 	waitlist  *admission.Waitlist
 	images    *pinned.Images
-	summaries *summaries
+	summaries *finalSummaries
 	pace      *pace
 	finished  chan struct{} // holds a value when executions have finished
 }
@@ -248,7 +248,7 @@ func (x *executions) cancel(ctx context.Context, address string, a control.Ask) 
 	err := x.store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+			return fmt.Errorf("cancel %s: %w", address, request.ErrNothing)
 		}
 		var d history.ExecutionData
 		if err = errors.Join(err, json.Unmarshal(e.Data, &d)); err != nil {
@@ -262,7 +262,7 @@ func (x *executions) cancel(ctx context.Context, address string, a control.Ask) 
 			c.Changed = false
 			return nil
 		case !e.FinishedAt.IsZero():
-			return fmt.Errorf("cancel %s: %w: execution e%d is over", address, query.ErrNothing, e.N)
+			return fmt.Errorf("cancel %s: %w: execution e%d is over", address, request.ErrNothing, e.N)
 		case a.DryRun:
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/specs"
 )
 
@@ -138,7 +139,7 @@ func (r *Reconciler) Drain(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-r.done:
-		return query.ErrStopped
+		return request.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

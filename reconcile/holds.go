@@ -12,7 +12,8 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/waiting"
@@ -26,7 +27,7 @@ type holds struct {
 	store    *store.Store
 	settings *config.Settings // nil = there are none
 	budget   config.HostBudget
-	latest   func() *query.Snapshot // that was published
+	latest   func() *snapshot.Snapshot // that was published
 }
 
 // look has what a target is about looked at.
@@ -47,11 +48,11 @@ func (h *holds) target(name string) (t control.Target, err error) {
 	case kind == "provider" && rest != "":
 		known := h.providers()
 		if !slices.Contains(known, rest) {
-			return t, fmt.Errorf("%w: no provider is called %q%s", history.ErrUnknown, rest, query.Suggest(rest, known))
+			return t, fmt.Errorf("%w: no provider is called %q%s", history.ErrUnknown, rest, request.Suggest(rest, known))
 		}
 		return t, nil
 	case kind == "engine":
-		return t, query.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
+		return t, request.Mistakef("%s cannot be held: this version has one engine; to hold everything: assayd pause all", name)
 	}
 	return t, fmt.Errorf("%w: %s; a hold is of all, a run, a mining spec, or provider.NAME%s", history.ErrUnknown, name, h.latest().Suggest(name))
 }

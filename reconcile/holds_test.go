@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -328,7 +329,7 @@ func TestWhatCannotBeHeldIsRefused(t *testing.T) {
 		{control.Asked{Target: "all", Most: 1}, false, "only a run can be throttled"},
 	} {
 		_, err := d.Desk.Hold(t.Context(), tt.asked)
-		_, mistake := errors.AsType[*query.Mistake](err)
+		_, mistake := errors.AsType[*request.Mistake](err)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, history.ErrUnknown) != tt.unknown || mistake == tt.unknown {
 			t.Errorf("%+v is answered with %v, want %q", tt.asked, err, tt.want)
 		}

@@ -26,8 +26,10 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest"
@@ -236,7 +238,7 @@ func parsers(name string) (parser.Parser, bool) {
 	}}, true
 }
 
-type storeBlobs struct{ *store.Blobs }
+type storeBlobs struct{ *blob.Blobs }
 
 func (b storeBlobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
@@ -292,7 +294,7 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 		h.more(&o)
 	}
 	d.Reconciler = New(o)
-	d.runs.shown.checked = func(latest *query.Snapshot) { d.checkSnapshot(h.t, latest) }
+	d.runs.shown.checked = func(latest *snapshot.Snapshot) { d.checkSnapshot(h.t, latest) }
 	if h.tune != nil {
 		h.tune(d.Reconciler)
 	}
@@ -306,9 +308,9 @@ func (h *fixture) begin() (d *daemon, ready chan struct{}) {
 }
 
 // checkSnapshot holds that a snapshot is what a new one of everything would be.
-func (d *daemon) checkSnapshot(t *testing.T, latest *query.Snapshot) {
+func (d *daemon) checkSnapshot(t *testing.T, latest *snapshot.Snapshot) {
 	t.Helper()
-	runs, minings := map[string]query.RunView{}, map[string]query.MiningView{}
+	runs, minings := map[string]snapshot.RunView{}, map[string]snapshot.MiningView{}
 	for _, all := range []iter.Seq[string]{maps.Keys(d.runs.desired), maps.Keys(d.runs.gone), slices.Values(d.minings.all.Addresses())} {
 		for address := range all {
 			if view, is := d.publisher.runView(address); is && !plan.IsMining(address) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
@@ -110,7 +111,7 @@ func TestWhatReplacesATrialRemovesItsContainers(t *testing.T) {
 	h.write("a.hcl", strings.Replace(withKeep(spec("x"), "always"), `"do it"`, `"do it well"`, 1))
 	d.look(t)
 	d.until(t, "done by another trial", func(r query.RunStatus) bool {
-		return slices.ContainsFunc(r.Trials, func(s query.TrialStatus) bool { return s.ID != first && s.Status == trial.Resolved })
+		return slices.ContainsFunc(r.Trials, func(s trialview.TrialStatus) bool { return s.ID != first && s.Status == trial.Resolved })
 	})
 	h.untilKept("judge exited", "work exited")
 	if _, err := retention.FindKeptOf(t.Context(), h.store, h.fake, first, container.RoleWork); err == nil || !strings.Contains(err.Error(), "has no work container") {

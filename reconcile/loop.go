@@ -11,9 +11,9 @@ import (
 	"github.com/assayd/assayd/reconcile/cheatscan"
 	"github.com/assayd/assayd/reconcile/miningspec"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/specs"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 	"github.com/assayd/assayd/reconcile/troubles"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
@@ -38,7 +38,7 @@ const idleTurn = 10 * time.Second
 func (r *Reconciler) Run(ctx context.Context, pulses <-chan struct{}) error {
 	defer close(r.done)
 	r.beside.life = ctx
-	loop := store.First(ctx) // it never waits for the many trials that write
+	loop := writequeue.First(ctx) // it never waits for the many trials that write
 	begun := r.runs.now()
 	r.Heartbeat()
 	if err := miningspec.LoadMined(loop, r.o.Store, r.o.Config.Mined); err != nil {
@@ -102,7 +102,8 @@ func (r *Reconciler) startBeside(ctx context.Context, group *sync.WaitGroup) {
 	for range cheatscan.Scanners {
 		group.Go(func() { r.scans.Run(ctx) })
 	}
-	group.Go(func() { r.Reader.Run(ctx) })
+	group.Go(func() { r.Summaries.Run(ctx) })
+	group.Go(func() { r.Trials.Run(ctx) })
 	group.Go(func() { r.images.watch(ctx) })
 }
 
@@ -287,7 +288,7 @@ func (r *Reconciler) do(ctx context.Context, f func()) error {
 		<-finished
 		return nil
 	case <-r.done:
-		return query.ErrStopped
+		return request.ErrStopped
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
@@ -128,7 +129,7 @@ func TestMiningThatWasCancelledGoesOnWhenItIsHandedInAgain(t *testing.T) {
 func (p *pit) has(name string) {
 	p.t.Helper()
 	set := config.Load([]config.Input{{Path: "/b.hcl", Text: []byte(benchmarkSpec)}}, nil, config.Options{})
-	task, err := plan.CompileTask(query.AllTasks(set)[0])
+	task, err := plan.CompileTask(tasklookup.All(set)[0])
 	check(p.t, err)
 	task.Benchmark, task.Name = "x", name
 	check(p.t, p.store.Do(p.t.Context(), func(tx *store.Tx) error {

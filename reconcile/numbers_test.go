@@ -108,7 +108,7 @@ func (h *editing) happen() {
 // shown are the numbers of a run without what depends on the clock.
 func shown(t *testing.T, d *daemon) (lines []string) {
 	t.Helper()
-	report, err := d.Report(t.Context(), "run.r")
+	report, err := d.Summaries.Report(t.Context(), "run.r")
 	if err != nil {
 		t.Fatal(err)
 	}

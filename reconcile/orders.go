@@ -5,7 +5,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // StopTrial makes the time of a trial's agent be over now: what it has is judged, and the trial gets a verdict that
@@ -36,12 +36,12 @@ func (r *Reconciler) ExtendTrial(ctx context.Context, m control.MoreTime) (c con
 func (r *Reconciler) isTrial(ctx context.Context, target, otherwise string) error {
 	_, cell, err := r.resolve(ctx, target)
 	if err == nil && cell == "" {
-		err = query.Mistakef(otherwise, target)
+		err = request.Mistakef(otherwise, target)
 	}
 	return err
 }
 
-// Cancel ends a run's present execution, the work for a mining spec, or one trial. It returns query.ErrNothing when
+// Cancel ends a run's present execution, the work for a mining spec, or one trial. It returns request.ErrNothing when
 // there is no execution or the last one is over, unless that was cancelled: repeating it changes nothing.
 func (r *Reconciler) Cancel(ctx context.Context, a control.Ask) (c control.Changed, err error) {
 	if err := a.Check(); err != nil {

@@ -11,13 +11,15 @@ import (
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // of is the trial of an agent.
-func of(t *testing.T, r query.RunStatus, agent string) query.TrialStatus {
+func of(t *testing.T, r query.RunStatus, agent string) trialview.TrialStatus {
 	t.Helper()
-	i := slices.IndexFunc(r.Trials, func(x query.TrialStatus) bool { return x.Agent == agent })
+	i := slices.IndexFunc(r.Trials, func(x trialview.TrialStatus) bool { return x.Agent == agent })
 	if i < 0 {
 		t.Fatalf("agent %s has no trial: %+v", agent, r.Trials)
 	}
@@ -27,7 +29,7 @@ func of(t *testing.T, r query.RunStatus, agent string) query.TrialStatus {
 // answered has the agent of a trial leave an answer, and go on.
 func (h *fixture) answered(id, answer string) {
 	h.t.Helper()
-	h.container(query.RunStatus{Trials: []query.TrialStatus{{ID: id}}}).WriteFile("/workspace/answer", []byte(answer))
+	h.container(query.RunStatus{Trials: []trialview.TrialStatus{{ID: id}}}).WriteFile("/workspace/answer", []byte(answer))
 }
 
 // What a stopped trial has is judged, and it counts, with the reason and a flag; the others go on.
@@ -89,13 +91,13 @@ func TestATrialIsExtended(t *testing.T) {
 	d := h.start()
 	id := d.untilTrials(t, "x/1 running").Trials[0].ID
 	h.answered(id, "failed")
-	before, err := d.Reader.Trial(t.Context(), id)
+	before, err := d.Trials.Status(t.Context(), id)
 	check(t, err)
 	ctx := control.As(t.Context(), control.Actor{By: "anna", Via: control.Page})
 	more := func(target string, seconds int64, dry bool) control.MoreTime {
 		return control.MoreTime{Ask: control.Ask{Target: target, Reason: "disk", DryRun: dry}, Seconds: seconds}
 	}
-	var mistake *query.Mistake
+	var mistake *request.Mistake
 	for _, m := range []control.MoreTime{more("run.r", 60, false), more(id, 0, false), more(id, -1, false), more(id, 1<<40, false)} {
 		if _, err := d.ExtendTrial(ctx, m); !errors.As(err, &mistake) {
 			t.Errorf("%+v is answered with %v", m, err)
@@ -109,7 +111,7 @@ func TestATrialIsExtended(t *testing.T) {
 			t.Errorf("%+v is answered with %+v, %v", tt.more, c, err)
 		}
 	}
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	if _, err := d.ExtendTrial(ctx, more(id, 60, false)); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "is not taken away") {
 		t.Errorf("an earlier deadline: %v", err)
 	}
@@ -118,7 +120,7 @@ func TestATrialIsExtended(t *testing.T) {
 	d.until(t, "two hours more", func(run query.RunStatus) bool {
 		return of(t, run, "x").Deadline.Equal(before.Deadline.Add(2 * time.Hour))
 	})
-	x, err := d.Reader.Trial(t.Context(), id)
+	x, err := d.Trials.Status(t.Context(), id)
 	if check(t, err); !x.Declared.Equal(before.Deadline) || !slices.Contains(x.Flags, "extended") {
 		t.Errorf("the extended trial is %+v", x)
 	}
@@ -144,7 +146,7 @@ func TestWhatCannotBeStopped(t *testing.T) {
 	h.write("a.hcl", spec("x"))
 	d := h.start()
 	id := d.untilTrials(t, "x/1 running").Trials[0].ID
-	var mistake *query.Mistake
+	var mistake *request.Mistake
 	for _, a := range []control.Ask{{Target: "run.r"}, {Target: id, Reason: "two\nlines"}, {Target: id, Reason: strings.Repeat("x", 501)}} {
 		if _, err := d.StopTrial(t.Context(), a); !errors.As(err, &mistake) {
 			t.Errorf("stop %q is answered with %v", a.Target, err)
@@ -152,7 +154,7 @@ func TestWhatCannotBeStopped(t *testing.T) {
 	}
 	close(h.let)
 	d.untilState(t, "finished")
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	if _, err := d.StopTrial(t.Context(), control.Ask{Target: id}); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "it is over") {
 		t.Errorf("a stop of what is over is answered with %v", err)
 	}

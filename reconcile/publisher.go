@@ -3,17 +3,18 @@ package reconcile
 import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // unpublished is what the latest snapshot does not have yet. The loop alone publishes, and never in the
 // middle of a turn: a spec that was accepted is shown together with what the plan makes of it.
 type unpublished struct {
-	waiting []chan struct{}              // closed with the next snapshot
-	changed map[string]bool              // addresses that are not in the latest snapshot as they are now
-	all     bool                         // any address may have changed
-	checked func(latest *query.Snapshot) // called with each snapshot, by tests; nil = by no test
+	waiting []chan struct{}                 // closed with the next snapshot
+	changed map[string]bool                 // addresses that are not in the latest snapshot as they are now
+	all     bool                            // any address may have changed
+	checked func(latest *snapshot.Snapshot) // called with each snapshot, by tests; nil = by no test
 }
 
 // show notes that what is known of an address has changed.
@@ -24,11 +25,11 @@ func (u *unpublished) showAll() { u.all = true }
 
 // publisher makes the snapshots from which questions are answered. It belongs to the loop's goroutine.
 type publisher struct {
-	runs     *runs
-	minings  *minings
-	waitlist *admission.Waitlist
-	reader   *query.Reader
-	store    *store.Store
+	runs      *runs
+	minings   *minings
+	waitlist  *admission.Waitlist
+	snapshots *snapshot.Latest
+	store     *store.Store
 }
 
 // publish makes a snapshot of what has changed since the last one, and announces the changes. It costs
@@ -40,7 +41,7 @@ func (p *publisher) publish() {
 		}
 		p.runs.shown.waiting = nil
 	}()
-	was := p.reader.Latest()
+	was := p.snapshots.Get()
 	files := was == nil || was.Set != p.runs.specs.Set() || was.Blind != p.runs.specs.Blind()
 	if !files && !p.runs.shown.all && len(p.runs.shown.changed) == 0 {
 		return
@@ -64,12 +65,12 @@ func (p *publisher) publish() {
 	clear(p.runs.shown.changed)
 	p.runs.shown.all = false
 	now := edit.Done(p.runs.specs.Set(), p.runs.specs.Previous(), p.runs.specs.Blind())
-	p.reader.Publish(now)
+	p.snapshots.Publish(now)
 	for _, address := range announced {
-		p.store.Announce(address, store.Notes)
+		p.store.Announce(address, change.Notes)
 	}
 	if files {
-		p.store.Announce(store.SpecFiles, store.Files)
+		p.store.Announce(change.SpecFiles, change.Files)
 	}
 	if p.runs.shown.checked != nil {
 		p.runs.shown.checked(now)
@@ -77,7 +78,7 @@ func (p *publisher) publish() {
 }
 
 // showAllAddresses notes each address that there is, or was in the snapshot, as changed.
-func (p *publisher) showAllAddresses(was *query.Snapshot) {
+func (p *publisher) showAllAddresses(was *snapshot.Snapshot) {
 	for address := range p.runs.desired {
 		p.runs.shown.show(address)
 	}
@@ -99,13 +100,13 @@ func (p *publisher) showAllAddresses(was *query.Snapshot) {
 }
 
 // runView is what is known of a run now, and whether there is such a run.
-func (p *publisher) runView(address string) (v query.RunView, is bool) {
+func (p *publisher) runView(address string) (v snapshot.RunView, is bool) {
 	v.Address = address
 	d := p.runs.desired[address]
 	if _, gone := p.runs.gone[address]; d == nil && !gone {
 		return v, false
 	}
-	v = query.RunView{Address: address, Desired: d, Note: p.runs.notes[address], Stale: p.runs.contents.Stale(address), Rerun: p.runs.rerun[address] != nil, NoRoom: p.waitlist.Waits(address)}
+	v = snapshot.RunView{Address: address, Desired: d, Note: p.runs.notes[address], Stale: p.runs.contents.Stale(address), Rerun: p.runs.rerun[address] != nil, NoRoom: p.waitlist.Waits(address)}
 	if d != nil {
 		if run := p.runs.specs.Set().Run(d.Name); run != nil {
 			v.File = run.Pos.File
@@ -115,7 +116,7 @@ func (p *publisher) runView(address string) (v query.RunView, is bool) {
 }
 
 // miningView is what is known of a mining spec now, and whether there is such a spec.
-func (p *publisher) miningView(address string) (v query.MiningView, is bool) {
-	v = query.MiningView{Address: address, Spec: p.runs.specs.Mining(address), Miner: p.minings.all.Miner(address), Note: p.runs.notes[address]}
+func (p *publisher) miningView(address string) (v snapshot.MiningView, is bool) {
+	v = snapshot.MiningView{Address: address, Spec: p.runs.specs.Mining(address), Miner: p.minings.all.Miner(address), Note: p.runs.notes[address]}
 	return v, p.minings.all.Known(address)
 }

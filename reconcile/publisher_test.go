@@ -32,7 +32,7 @@ func TestQuestionsNeedNoLoop(t *testing.T) {
 		},
 		"lines":   func() error { _, err := d.Lines(ctx, "run.r", 1, 10); return err },
 		"records": func() error { _, err := d.Records(ctx, trial); return err },
-		"report":  func() error { _, err := d.Report(ctx, "run.r"); return err },
+		"report":  func() error { _, err := d.Summaries.Report(ctx, "run.r"); return err },
 		"specs":   func() error { _, err := d.SpecsAfter(ctx, "", 10); return err },
 		"tasks":   func() error { _, err := d.TasksAfter(ctx, "", "", 10); return err },
 		"harness": func() error { _, _, err := d.Foreign.Harness(ctx, "run.r"); return err },

@@ -19,9 +19,13 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/specs"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/reconcile/troubles"
 	"github.com/assayd/assayd/reconcile/upgrade"
@@ -72,6 +76,8 @@ type Reconciler struct {
 	*evaluate.Evaluator
 	*taskcheck.Checker
 	*liveness                      // safe for any goroutine
+	Trials    *trialview.Trials    // safe for any goroutine
+	Summaries *summaries.Summaries // safe for any goroutine
 	Foreign   *foreign.Reports     // safe for any goroutine
 	Retention *retention.Collector // safe for any goroutine
 	Desk      *control.Desk        // safe for any goroutine, but for what it says
@@ -118,7 +124,7 @@ func New(o Options) *Reconciler {
 	h := &r.o.Host
 	h.Reference, h.Sane, h.Broken, h.Decoys, h.Foresee, h.Control = r.Reference, r.Sane, r.Broken, r.Decoys, r.Foresee, r.Control
 	h.Where, h.Pin = r.specs.Where, r.executions.images.Image
-	h.Logged = func(trial string) { o.Store.Announce(trial, store.Log) }
+	h.Logged = func(trial string) { o.Store.Announce(trial, change.Log) }
 	if o.Admission != nil {
 		h.Scarce = o.Admission.Scarce
 	}
@@ -145,7 +151,7 @@ func (r *Reconciler) makeRuns() {
 		},
 	})
 	r.minings = &minings{runs: r.runs, forget: func(ctx context.Context, address string) error { return r.executions.forget(ctx, address) }}
-	r.holds = &holds{runs: r.runs, minings: r.minings, store: o.Store, settings: o.Config.Settings, budget: o.hostBudget(), latest: func() *query.Snapshot { return r.Latest() }}
+	r.holds = &holds{runs: r.runs, minings: r.minings, store: o.Store, settings: o.Config.Settings, budget: o.hostBudget(), latest: func() *snapshot.Snapshot { return r.Snapshots.Get() }}
 	r.Desk = control.NewDesk(control.Options{
 		Store: o.Store, Change: r.change, Now: clock.Now, Drained: o.Drained, Target: r.holds.target, Place: r.runs.place, Look: r.holds.look,
 	})
@@ -170,19 +176,22 @@ func (r *Reconciler) makeReaders() {
 			_ = r.do(ctx, func() { r.runs.due(spec) }) // it may be over; fails where the loop has ended
 		},
 	})
+	snapshots := snapshot.NewLatest(r.done)
+	r.Summaries = summaries.New(summaries.Options{Store: o.Store, Snapshots: snapshots, Idle: o.Idle, Log: o.Log})
 	r.Reader = query.New(query.Options{
-		Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob, Config: o.Config, Git: gitStatus(o.Checkout), Datasets: o.Datasets, Log: o.Log,
-		Idle: o.Idle, Stopped: r.done, Host: hostState(o, r.liveness),
+		Store: o.Store, Snapshots: snapshots, Summaries: r.Summaries, OpenBlob: o.Host.OpenBlob, Config: o.Config, Git: gitStatus(o.Checkout), Datasets: o.Datasets, Log: o.Log,
+		Idle: o.Idle, Host: hostState(o, r.liveness),
 	})
+	r.Trials = trialview.New(trialview.Options{Store: o.Store, StateDir: o.Host.StateDir, OpenBlob: o.Host.OpenBlob})
 	r.Evaluator = evaluate.New(evaluate.Options{
 		Store: o.Store, Ledger: o.Ledger, Host: &r.o.Host, Reader: r.Reader, Admission: o.Admission, Config: o.Config, Accepted: r.specs.Accepted, Hold: r.specs.Hold, Commit: r.specs.CommitOf,
 		Solution: r.solution, Go: r.beside.start, Log: o.Log,
 	})
 	records := &taskRecords{store: o.Store, specs: r.specs, do: r.do}
 	r.Checker = taskcheck.New(taskcheck.Options{Host: &r.o.Host, Reader: r.Reader, Evaluator: r.Evaluator, Config: o.Config, Record: records.put})
-	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Reader: r.Reader, StateDir: o.Host.StateDir, Log: o.Log})
+	r.Foreign = foreign.New(foreign.Options{Store: o.Store, Ledger: o.Ledger, Snapshots: snapshots, StateDir: o.Host.StateDir, Log: o.Log})
 	r.Retention = retention.New(retention.Options{
-		Store: o.Store, Host: &r.o.Host, Reader: r.Reader, Needed: r.scans.Needed, Log: o.Log, Daemon: o.Daemon, Troubles: &r.troubles,
+		Store: o.Store, Host: &r.o.Host, Snapshots: snapshots, Needed: r.scans.Needed, Log: o.Log, Daemon: o.Daemon, Troubles: &r.troubles,
 		Until:  func(at time.Time) time.Duration { return r.runs.line.Until(at) },
 		Before: func(age time.Duration) time.Time { return r.runs.stamped(r.runs.now().Add(-age)) },
 	})
@@ -216,7 +225,7 @@ func (r *Reconciler) makeTrials() {
 // makePlans makes what carries out plans, and what shows them.
 func (r *Reconciler) makePlans() {
 	o := r.o
-	sums := &summaries{runs: r.runs, beside: r.beside, make: r.Summary, do: r.do, all: map[string]*summing{}}
+	sums := &finalSummaries{runs: r.runs, beside: r.beside, make: r.Summaries.Summary, do: r.do, all: map[string]*summing{}}
 	r.executions = &executions{
 		runs: r.runs, store: o.Store, log: o.Log, observer: r.observer, trials: r.trials, scans: r.scans, foreign: r.Foreign, retention: r.Retention, desk: r.Desk,
 		waitlist: r.waitlist, images: pinned.NewImages(o.Store), summaries: sums, pace: r.pace, finished: make(chan struct{}, 1),
@@ -238,7 +247,7 @@ func (r *Reconciler) makePlans() {
 		Store: o.Store, Contents: r.runs.contents, Minings: r.minings.all, Admission: o.Admission, Observed: r.observer.all,
 		Desired: func() map[string]*plan.Run { return r.runs.desired }, Hold: r.holds.onRun,
 	})
-	r.publisher = &publisher{runs: r.runs, minings: r.minings, waitlist: r.waitlist, reader: r.Reader, store: o.Store}
+	r.publisher = &publisher{runs: r.runs, minings: r.minings, waitlist: r.waitlist, snapshots: r.Snapshots, store: o.Store}
 }
 
 // miner is miningspec.Options.Miner.

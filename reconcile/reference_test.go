@@ -11,6 +11,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -29,7 +30,7 @@ func TestAPrivateVerdictIsNoRecord(t *testing.T) {
 	if lines := linesOf(t, s, "run.r", "submission"); err != nil || len(lines) != 0 {
 		t.Errorf("%v: %v", lines, err)
 	}
-	status, err := query.New(query.Options{Store: s}).Trial(t.Context(), id)
+	status, err := trialview.New(trialview.Options{Store: s}).Status(t.Context(), id)
 	if err != nil || len(status.Rounds) != 0 || len(status.Private) != 1 || len(status.Judgings()) != 1 {
 		t.Errorf("a host sees %+v, %v", status, err)
 	}
@@ -204,7 +205,7 @@ func TestWithoutAManifestNothingIsPooled(t *testing.T) {
 					t.Errorf("flags are %v", line["flags"])
 				}
 			}
-			report, err := d.Report(t.Context(), "run.r")
+			report, err := d.Summaries.Report(t.Context(), "run.r")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -24,13 +24,13 @@ type Retried struct {
 	Repinned  []string `json:"repinned"` // tasks that no verdict counts of: their content is as it is now
 }
 
-// nothingToRetry is a query.ErrNothing without its words.
+// nothingToRetry is a request.ErrNothing without its words.
 type nothingToRetry struct{ text string }
 
 func (e *nothingToRetry) Error() string { return e.text }
 
-// Is makes it a query.ErrNothing.
-func (e *nothingToRetry) Is(target error) bool { return target == query.ErrNothing }
+// Is makes it a request.ErrNothing.
+func (e *nothingToRetry) Is(target error) bool { return target == request.ErrNothing }
 
 // retry has ended trials tried again that are chosen and in no rate, with a record of who asked; nil = nobody did. Tasks of which no verdict
 // counts are pinned again, with the content as it was last read.
@@ -47,7 +47,7 @@ func (x *executions) retry(ctx context.Context, address string, record *control.
 	err = x.store.Do(ctx, func(tx *store.Tx) error {
 		e, err := tx.LatestExecution(address)
 		if errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("%w: it has not begun", query.ErrNothing)
+			return fmt.Errorf("%w: it has not begun", request.ErrNothing)
 		}
 		if err != nil {
 			return err
@@ -98,10 +98,10 @@ func (x *executions) retry(ctx context.Context, address string, record *control.
 func (x *executions) complete(address string) (*config.Run, error) {
 	run := x.runs.specs.Set().Run(strings.TrimPrefix(address, "run."))
 	if run == nil {
-		return nil, query.Conflictf("no file declares %s", address)
+		return nil, request.Conflictf("no file declares %s", address)
 	}
 	if folder, _ := x.runs.specs.Set().PendingFolder(run); folder != "" {
-		return nil, query.Conflictf("%s; try again when it is there", plan.WaitsFor(x.runs.specs.Set(), run))
+		return nil, request.Conflictf("%s; try again when it is there", plan.WaitsFor(x.runs.specs.Set(), run))
 	}
 	return run, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -46,10 +48,10 @@ func TestAMendedSetupErrorIsTriedAgainInTheSameExecution(t *testing.T) {
 				return r.State == "finished" && phases(r) == "x/2 resolved" && r.Execution == 1
 			})
 			h.numbers(d, run)
-			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, query.ErrNothing) {
+			if _, err := d.Retry(t.Context(), "run.r"); !errors.Is(err, request.ErrNothing) {
 				t.Errorf("a run in which all counts is tried again: %v", err)
 			}
-			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, query.ErrNothing) {
+			if _, err := d.Retry(t.Context(), run.Trials[0].ID); !errors.Is(err, request.ErrNothing) {
 				t.Errorf("a trial that counts is tried again: %v", err)
 			}
 		})
@@ -70,7 +72,7 @@ func TestWhatWasCancelledIsTriedAgainByNameOnly(t *testing.T) {
 	}
 	submit()
 	run := d.untilTrials(t, "x/1 running, y/1 running")
-	at := slices.IndexFunc(run.Trials, func(x query.TrialStatus) bool { return x.Agent == "x" })
+	at := slices.IndexFunc(run.Trials, func(x trialview.TrialStatus) bool { return x.Agent == "x" })
 	check(t, d.cancel(t.Context(), run.Trials[at].ID))
 	d.untilTrials(t, "x/1 cancelled, y/1 running")
 	close(h.let)

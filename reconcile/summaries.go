@@ -3,15 +3,16 @@ package reconcile
 import (
 	"context"
 
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/summary"
 )
 
-// summaries are those of executions of which no cell is open, each made by a goroutine of its own. They belong to the
+// finalSummaries are those of executions of which no cell is open, each made by a goroutine of its own. They belong to the
 // loop's goroutine.
-type summaries struct {
+type finalSummaries struct {
 	runs   *runs
 	beside *beside
-	make   func(ctx context.Context, address string, n int) (s summary.Summary, trials int, err error)
+	make   func(ctx context.Context, x summaries.Execution) (s summary.Summary, trials int, err error)
 	do     func(ctx context.Context, f func()) error // runs f in the loop
 	all    map[string]*summing                       // by address
 }
@@ -26,7 +27,7 @@ type summing struct {
 
 // of is the summary of an execution as its trials are now; nil = it is being made, and the run is looked at when it is
 // there.
-func (k *summaries) of(address string, execution int) *summing {
+func (k *finalSummaries) of(address string, execution int) *summing {
 	s := k.all[address]
 	if s == nil || s.execution != execution || s.changes != k.runs.cells.Changes(address) {
 		k.sum(address, execution)
@@ -39,15 +40,15 @@ func (k *summaries) of(address string, execution int) *summing {
 }
 
 // drop forgets the summary of a run.
-func (k *summaries) drop(address string) { delete(k.all, address) }
+func (k *finalSummaries) drop(address string) { delete(k.all, address) }
 
 // sum starts the goroutine that makes the summary of an execution. It ends when the loop has it, or
 // with the loop.
-func (k *summaries) sum(address string, n int) {
+func (k *finalSummaries) sum(address string, n int) {
 	s := &summing{execution: n, changes: k.runs.cells.Changes(address)}
 	k.all[address] = s
 	k.beside.start(func(ctx context.Context) {
-		made, trials, err := k.make(ctx, address, n)
+		made, trials, err := k.make(ctx, summaries.Execution{Address: address, N: n})
 		_ = k.do(ctx, func() { // fails where the loop has ended: the next daemon makes it
 			switch {
 			case k.all[address] != s: // something has changed since

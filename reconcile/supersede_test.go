@@ -66,7 +66,7 @@ func (h *fixture) numbers(d *daemon, run query.RunStatus) {
 	if run.Summary == nil || run.Summary.Total != len(want) {
 		h.t.Errorf("the status counts %+v, the records %v", run.Summary, want)
 	}
-	report, err := d.Report(h.t.Context(), "run.r")
+	report, err := d.Summaries.Report(h.t.Context(), "run.r")
 	if err != nil || report.Summary.Total != len(want) {
 		h.t.Errorf("the report counts %d, the records %v: %v", report.Summary.Total, want, err)
 	}

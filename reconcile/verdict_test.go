@@ -8,7 +8,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -85,7 +85,7 @@ func TestTheStatusOfATrialHasTheTestsOfItsRounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := query.New(query.Options{Store: s}).Trial(t.Context(), id)
+	status, err := trialview.New(trialview.Options{Store: s}).Status(t.Context(), id)
 	if err != nil || len(status.Rounds) != 1 || len(status.Rounds[0].Report.Tests) != 2 {
 		t.Errorf("the status of the trial: %+v, %v", status.Rounds, err)
 	}

@@ -107,11 +107,18 @@ var mayImport = map[string][]string{
 		// The plain values that a run is compiled into.
 		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
 	},
-	"reconcile/summary":         {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
-	"reconcile/store":           {},
-	"reconcile/results":         {},
-	"reconcile/store/storetest": {"reconcile/store"},
-	"reconcile/report":          {"reconcile/summary"},
+	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/store": {
+		"reconcile/store/blob", "reconcile/store/statedir", "reconcile/store/record", "reconcile/store/change", "reconcile/store/writequeue",
+	},
+	"reconcile/store/record":     {},
+	"reconcile/store/change":     {},
+	"reconcile/store/writequeue": {},
+	"reconcile/store/blob":       {"reconcile/store/statedir"},
+	"reconcile/store/statedir":   {},
+	"reconcile/results":          {},
+	"reconcile/store/storetest":  {"reconcile/store"},
+	"reconcile/report":           {"reconcile/summary"},
 	"reconcile/ledger": {
 		"config", "reconcile/store", "reconcile/results", "runtime/gateway", "runtime/judge/round",
 		// What the book of mining is about.
@@ -126,24 +133,34 @@ var mayImport = map[string][]string{
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary",
-		// What is told of trials, rounds, and mining.
-		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/query/tasklookup",
+		// What is told of trials and mining.
+		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
 	},
+	"reconcile/query/archive": {},
+	"reconcile/query/trialview": {
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/note", "reconcile/plan", "reconcile/request", "reconcile/query/archive",
+		// What is told of trials and rounds.
+		"runtime/trial", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
+	},
+	"reconcile/query/summaries":     {"reconcile/store", "reconcile/history", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "runtime/clock"},
+	"reconcile/query/tasklookup":    {"config", "reconcile/plan", "reconcile/request", "runtime/task", "runtime/trial"},
+	"reconcile/query/snapshot":      {"config", "reconcile/plan", "reconcile/request", "runtime/mining"},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
-	"reconcile/note":                {"reconcile/store"},
-	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/note", "reconcile/query", "runtime/trial"},
+	"reconcile/request":             {"config"},
+	"reconcile/note":                {"reconcile/store", "reconcile/request"},
+	"reconcile/control":             {"reconcile/store", "reconcile/plan", "reconcile/hold", "reconcile/note", "reconcile/request", "runtime/trial"},
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
-	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
+	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "config", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
 		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 	},
 	"reconcile/taskcheck": {
-		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
+		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},
@@ -161,19 +178,19 @@ var mayImport = map[string][]string{
 	"reconcile/preview":    {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/admission", "reconcile/budget", "reconcile/miningspec", "reconcile/pinned"},
 	"reconcile/cellindex":  {"reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/budget", "runtime/trial"},
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
-	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/query", "runtime/mining", "runtime/pause"},
+	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/request", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/troubles", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/troubles", "runtime/trial", "runtime/container", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/tasklookup",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
 	"reconcile/foreign": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/evaluate", "reconcile/query/snapshot", "runtime/trial",
 		// What is told, and in whose words.
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specs", "reconcile/cellindex", "reconcile/drive", "reconcile/preview", "reconcile/troubles", "reconcile/upgrade", "reconcile/workqueue", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specs", "reconcile/cellindex", "reconcile/drive", "reconcile/preview", "reconcile/troubles", "reconcile/upgrade", "reconcile/workqueue", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/specfiles", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/store/writequeue",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -183,9 +200,9 @@ var mayImport = map[string][]string{
 	"daemon/watch":   {},
 	"daemon/notify":  {},
 	"daemon/samples": {},
-	"daemon/web":     {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
+	"daemon/web":     {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/query/tasklookup"},
 	"daemon/web/page": {
-		"config", "daemon/samples", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
+		"config", "daemon/samples", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript", "reconcile/query/trialview", "reconcile/query/archive",
 	},
 	"daemon":     {"*"},
 	"daemon/*":   {"*"},
@@ -212,7 +229,7 @@ var ownerOf = map[string]string{
 	"github.com/containerd/errdefs":     "runtime/container/docker",
 	"k8s.io":                            "runtime/container/kubernetes",
 	"modernc.org/sqlite":                "reconcile/store",
-	"github.com/hashicorp/go-immutable": "reconcile/query",
+	"github.com/hashicorp/go-immutable": "reconcile/query/snapshot",
 	"github.com/hashicorp/hcl/v2":       "config",
 	"github.com/zclconf/go-cty":         "config",
 	"github.com/agext/levenshtein":      "config",
@@ -224,7 +241,7 @@ var ownerOf = map[string]string{
 	"github.com/tmaxmax/go-sse":         "daemon/api",
 	"github.com/guptarohit/asciigraph":  "daemon/cli",
 	"github.com/chromedp":               "daemon/web/webtest",
-	"github.com/aymanbagabas/go-udiff":  "reconcile/query",
+	"github.com/aymanbagabas/go-udiff":  "reconcile/query/archive",
 	"github.com/getkin/kin-openapi":     "daemon/api/apitest",
 	"github.com/santhosh-tekuri":        "daemon/api/apitest",
 	"go.yaml.in/yaml/v3":                "runtime/task/*",

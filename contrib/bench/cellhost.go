@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/admission"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest"
@@ -260,7 +261,7 @@ func (h *cellHost) stop() { h.end() }
 
 func (h *cellHost) close() error { return errors.Join(h.fake.Close(), h.store.Close()) }
 
-type blobs struct{ *store.Blobs }
+type blobs struct{ *blob.Blobs }
 
 func (b blobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 // Client talks to the daemon of a state directory.
@@ -79,7 +80,7 @@ func (c *Client) StatusLatest(ctx context.Context, address string, trials int) (
 }
 
 // Trial asks for the state of one trial.
-func (c *Client) Trial(ctx context.Context, id string) (t query.TrialStatus, err error) {
+func (c *Client) Trial(ctx context.Context, id string) (t trialview.TrialStatus, err error) {
 	return t, c.call(ctx, http.MethodGet, "/v1/trial?id="+url.QueryEscape(id), nil, &t)
 }
 

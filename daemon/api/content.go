@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
-// numberRoutes answer who is to see no content: with numbers alone, from which the query.Reader has taken all texts of agents and
+// numberRoutes answer who is to see no content: with numbers alone, from which the readers have taken all texts of agents and
 // tests. A route that is not among them is refused, so that a new one hides what it has until somebody has looked at it.
 var numberRoutes = []string{
 	"GET /v1/version", "GET /v1/status", "GET /v1/events", "GET /v1/trial", "GET /v1/report", "GET /v1/compare", "GET /v1/openapi.yaml",
@@ -22,8 +22,8 @@ func numbersOnly(pattern string, serve http.HandlerFunc) http.HandlerFunc {
 		return serve
 	}
 	return func(w http.ResponseWriter, q *http.Request) {
-		if query.HidesContent(q.Context()) {
-			fail(w, query.HiddenFrom("answers of "+pattern))
+		if err := request.NeedsContent(q.Context(), "answers of "+pattern); err != nil {
+			fail(w, err)
 			return
 		}
 		serve(w, q)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 func page(t *testing.T) string {
@@ -58,7 +59,7 @@ func TestThePageForUsersIsTrue(t *testing.T) {
 		t.Errorf("-described +page\n%s", diff)
 	}
 	for _, row := range []string{
-		fmt.Sprintf("| items of a page | %d |", api.MaxLimit), fmt.Sprintf("| a page of output | %d KiB |", query.OutputPageSize>>10),
+		fmt.Sprintf("| items of a page | %d |", api.MaxLimit), fmt.Sprintf("| a page of output | %d KiB |", trialview.OutputPageSize>>10),
 		fmt.Sprintf("| a body of JSON | %d MiB |", api.MaxBody>>20), fmt.Sprintf("| a patch for `/v1/eval` | %d MiB |", api.MaxPatch>>20),
 		fmt.Sprintf("| trials in `/v1/status` | %d |", query.MaxTrials), fmt.Sprintf("| topics of a stream of events | %d |", api.MaxTopics),
 		fmt.Sprintf("| open streams of events | %d |", api.MaxStreams),

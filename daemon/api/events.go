@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // Hello is the first event of a stream.
@@ -90,7 +91,7 @@ func (h *handler) missed(ctx context.Context, s *stream, last string) {
 	if err == nil && owner != s.owner {
 		err = store.ErrNotFound
 	}
-	var touched store.Touched
+	var touched change.Touched
 	if err == nil {
 		touched, err = h.r.TouchedSince(ctx, n)
 	}
@@ -134,9 +135,9 @@ func (s *stream) write(text string) {
 const bodyTime = 30 * time.Second
 
 // look sends what was touched, if it is of what the client asked for.
-func (s *stream) look(touched store.Touched) {
+func (s *stream) look(touched change.Touched) {
 	l := Look{N: touched.N, Of: []string{}, All: touched.All}
-	var what store.What
+	var what change.What
 	for topic, parts := range touched.Topics {
 		if len(s.topics) == 0 || s.topics[topic] {
 			l.Of = append(l.Of, topic)
@@ -152,7 +153,7 @@ func (s *stream) look(touched store.Touched) {
 }
 
 // follow sends what happens, four times a second at most.
-func (s *stream) follow(ctx context.Context, watcher *store.Watcher, r *reconcile.Reconciler) {
+func (s *stream) follow(ctx context.Context, watcher *change.Watcher, r *reconcile.Reconciler) {
 	host, quiet, pause := time.NewTicker(hostPause), time.NewTicker(quietPause), time.NewTimer(0)
 	defer host.Stop()
 	defer quiet.Stop()
@@ -183,7 +184,7 @@ func (s *stream) follow(ctx context.Context, watcher *store.Watcher, r *reconcil
 }
 
 // await waits until something of a topic changes. It reports whether the client is still there.
-func await(ctx context.Context, watcher *store.Watcher, topic string) bool {
+func await(ctx context.Context, watcher *change.Watcher, topic string) bool {
 	for {
 		touched, err := watcher.Next(ctx)
 		if err != nil {

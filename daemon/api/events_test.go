@@ -17,6 +17,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // served is a state directory whose events are served. It can be closed and opened again.
@@ -158,7 +159,7 @@ func TestAStreamTellsWhatHappensMeanwhile(t *testing.T) {
 		if e.Kind == "hello" {
 			s.change(t, "run.b") // which nobody asked for
 			s.change(t, "run.a")
-			s.store.Announce("run.a", store.Notes)
+			s.store.Announce("run.a", change.Notes)
 		}
 		return e.Kind != "look"
 	}); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/reconcile/taskcheck"
@@ -52,15 +53,15 @@ const (
 
 // Answers are the Go types behind the schemas of bodies, by their names.
 var Answers = map[string]any{
-	"Problem": problem{}, "Version": Version{}, "Status": query.Status{}, "TrialStatus": query.TrialStatus{},
+	"Problem": problem{}, "Version": Version{}, "Status": query.Status{}, "TrialStatus": trialview.TrialStatus{},
 	"Overview": query.Overview{}, "Health": query.Health{}, "HealthFinding": query.HealthFinding{}, "RunFinding": query.Finding{}, "Login": Login{}, "Holds": Holds{}, "Hold": hold.Hold{}, "HoldAsked": control.Asked{}, "Changed": control.Changed{}, "Ask": control.Ask{}, "MoreTime": control.MoreTime{}, "Extended": trial.Extended{}, "BestRound": trial.Best{}, "PrivateSet": trial.PrivateSet{}, "PrivateScore": trial.Score{}, "RoundCounts": trial.Counts{}, "KeptFile": trial.FileRecord{}, "Notes": Notes{}, "Note": note.Note{}, "Noted": control.Noted{}, "Logout": Logout{}, "Rerun": Rerun{}, "Retried": reconcile.Retried{}, "Files": Files{}, "Submitted": Submitted{}, "Planned": Planned{},
 	"ImageWork": taskcheck.ImageWork{}, "ImageLine": imageLine{}, "FetchLine": fetchLine{}, "Sweep": retention.Sweep{}, "Swept": retention.Swept{},
 	"Evaluated": Evaluated{}, "Checked": Checked{}, "Report": summary.Report{}, "Compared": summary.Compared{}, "Harness": Harness{},
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[query.RunInfo]{}, "ExecutionPage": Page[query.ExecutionInfo]{}, "SpecPage": Page[query.SpecInfo]{},
-	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "FilePage": Page[query.FileInfo]{}, "File": query.FileInfo{}, "Spending": query.Spending{}, "SpendingLine": query.SpendingLine{}, "SpendingHour": query.SpendingHour{}, "DearTrial": query.DearTrial{}, "SpendingNow": query.SpendingNow{}, "SpecCost": query.SpecCost{}, "SubmissionPage": Page[query.RoundInfo]{},
-	"RoundTestPage": Page[query.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": query.TrialInfo{}, "Mining": query.MiningInfo{},
-	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": query.RoundInfo{}, "OutputPage": query.OutputPage{},
+	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "FilePage": Page[trialview.FileInfo]{}, "File": trialview.FileInfo{}, "Spending": query.Spending{}, "SpendingLine": query.SpendingLine{}, "SpendingHour": query.SpendingHour{}, "DearTrial": query.DearTrial{}, "SpendingNow": query.SpendingNow{}, "SpecCost": query.SpecCost{}, "SubmissionPage": Page[trialview.RoundInfo]{},
+	"RoundTestPage": Page[trialview.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": trialview.TrialInfo{}, "Mining": query.MiningInfo{},
+	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": trialview.RoundInfo{}, "OutputPage": trialview.OutputPage{},
 }
 
 // Runs asks for a page of the runs, by address.
@@ -85,17 +86,17 @@ func (c *Client) Pulls(ctx context.Context, mining string, filters url.Values, a
 }
 
 // Rounds asks for a page of a trial's submissions, in the order in which they were made.
-func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[query.RoundInfo], error) {
-	return listPage[query.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
+func (c *Client) Rounds(ctx context.Context, trial, after string, limit int) (Page[trialview.RoundInfo], error) {
+	return listPage[trialview.RoundInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds", nil, after, limit)
 }
 
 // Tests asks for a page of the tests of a round. Filters are status and name.
-func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[query.TestInfo], error) {
-	return listPage[query.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
+func (c *Client) Tests(ctx context.Context, trial, round string, filters url.Values, after string, limit int) (Page[trialview.TestInfo], error) {
+	return listPage[trialview.TestInfo](ctx, c, "/v1/trials/"+url.PathEscape(trial)+"/rounds/"+url.PathEscape(round)+"/tests", filters, after, limit)
 }
 
 // OutputAt asks for a page of what the judge command wrote in a round, from a byte on.
-func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page query.OutputPage, err error) {
+func (c *Client) OutputAt(ctx context.Context, trial, round string, offset int64) (page trialview.OutputPage, err error) {
 	path := "/v1/trials/" + url.PathEscape(trial) + "/rounds/" + url.PathEscape(round) + "/output?offset=" + strconv.FormatInt(offset, 10)
 	return page, c.call(ctx, http.MethodGet, path, nil, &page)
 }

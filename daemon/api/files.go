@@ -10,19 +10,19 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 func (h *handler) files(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(f query.FileInfo) int { return f.N },
-		func(ctx context.Context, after, n int) ([]query.FileInfo, error) {
-			return h.r.FilesAfter(ctx, q.PathValue("trial"), after, n)
+	servePage(w, q, func(f trialview.FileInfo) int { return f.N },
+		func(ctx context.Context, after, n int) ([]trialview.FileInfo, error) {
+			return h.r.Trials.Files(ctx, q.PathValue("trial"), after, n)
 		})
 }
 
 // file answers with a file of a trial, which no browser shows: an agent, or a test, has written it.
 func (h *handler) file(w http.ResponseWriter, q *http.Request) {
-	f, file, err := h.r.OpenFile(q.Context(), q.PathValue("trial"), q.PathValue("file"))
+	f, file, err := h.r.Trials.OpenFile(q.Context(), q.PathValue("trial"), q.PathValue("file"))
 	if err != nil {
 		fail(w, err)
 		return

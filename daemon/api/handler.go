@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/preview"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Socket is where the daemon of a state directory listens.
@@ -53,7 +54,7 @@ type Rerun struct {
 const poll = 100 * time.Millisecond
 
 // errNoPages says that this process serves none.
-var errNoPages = query.Conflictf("this process serves no pages; a daemon does")
+var errNoPages = request.Conflictf("this process serves no pages; a daemon does")
 
 // Handler serves a reconciler on the control socket. Logins is nil where no pages are served.
 func Handler(r *reconcile.Reconciler, version string, logins Logins) http.Handler {
@@ -182,7 +183,7 @@ func statusQuery(q *http.Request) (s query.StatusQuery, err error) {
 }
 
 func (h *handler) trial(w http.ResponseWriter, q *http.Request) {
-	t, err := h.r.Trial(q.Context(), q.FormValue("id"))
+	t, err := h.r.Trials.Status(q.Context(), q.FormValue("id"))
 	answer(w, t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -116,26 +117,26 @@ func cellFilter(q *http.Request) (f query.CellFilter, err error) {
 }
 
 func (h *handler) trialInfo(w http.ResponseWriter, q *http.Request) {
-	t, err := h.r.TrialOf(q.Context(), q.PathValue("trial"))
+	t, err := h.r.Trials.Info(q.Context(), q.PathValue("trial"))
 	answer(w, t, err)
 }
 
 func (h *handler) rounds(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(r query.RoundInfo) int { return r.N },
-		func(ctx context.Context, after, n int) ([]query.RoundInfo, error) {
-			return h.r.RoundsAfter(ctx, q.PathValue("trial"), after, n)
+	servePage(w, q, func(r trialview.RoundInfo) int { return r.N },
+		func(ctx context.Context, after, n int) ([]trialview.RoundInfo, error) {
+			return h.r.Trials.Rounds(ctx, q.PathValue("trial"), after, n)
 		})
 }
 
 func (h *handler) round(w http.ResponseWriter, q *http.Request) {
-	r, err := h.r.RoundOf(q.Context(), q.PathValue("trial"), q.PathValue("round"))
+	r, err := h.r.Trials.Round(q.Context(), q.PathValue("trial"), q.PathValue("round"))
 	answer(w, r, err)
 }
 
 func (h *handler) tests(w http.ResponseWriter, q *http.Request) {
-	servePage(w, q, func(t query.TestInfo) int { return t.N },
-		func(ctx context.Context, after, n int) ([]query.TestInfo, error) {
-			return h.r.TestsAfter(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
+	servePage(w, q, func(t trialview.TestInfo) int { return t.N },
+		func(ctx context.Context, after, n int) ([]trialview.TestInfo, error) {
+			return h.r.Trials.Tests(ctx, q.PathValue("trial"), q.PathValue("round"), q.FormValue("status"), q.FormValue("name"), after, n)
 		})
 }
 
@@ -146,6 +147,6 @@ func (h *handler) outputPage(w http.ResponseWriter, q *http.Request) {
 		fail(w, err)
 		return
 	}
-	page, err := h.r.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
+	page, err := h.r.Trials.OutputAt(q.Context(), q.PathValue("trial"), q.PathValue("round"), int64(offset))
 	answer(w, page, err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -159,9 +160,9 @@ func TestRoundsAndTheirTestsComeInPages(t *testing.T) {
 	f := newFixture(t, seeded(1, 4, 7))
 	var rounds []string
 	for _, limit := range []int{1, 3, 0} {
-		rounds = every(t, func(ctx context.Context, after string) (api.Page[query.RoundInfo], error) {
+		rounds = every(t, func(ctx context.Context, after string) (api.Page[trialview.RoundInfo], error) {
 			return f.client.Rounds(ctx, doneTrial, after, limit)
-		}, func(r query.RoundInfo) string {
+		}, func(r trialview.RoundInfo) string {
 			if r.Report != nil && r.Report.Tests != nil {
 				t.Errorf("%s comes with its tests", r.Round.Round)
 			}
@@ -181,9 +182,9 @@ func TestRoundsAndTheirTestsComeInPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := every(t, func(ctx context.Context, after string) (api.Page[query.TestInfo], error) {
+			got := every(t, func(ctx context.Context, after string) (api.Page[trialview.TestInfo], error) {
 				return f.client.Tests(ctx, doneTrial, "agent-2", filter, after, limit)
-			}, func(x query.TestInfo) string { return fmt.Sprint(x.N, " ", x.Name) })
+			}, func(x trialview.TestInfo) string { return fmt.Sprint(x.N, " ", x.Name) })
 			expect(t, want, got)
 		}
 	}

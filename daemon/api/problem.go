@@ -10,8 +10,8 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/query"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/request"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -144,10 +144,10 @@ func classify(err error) (status int, kind Kind) {
 		return r.Code, refusalKind(r.Code)
 	}
 	_, large := errors.AsType[*http.MaxBytesError](err)
-	_, mistake := errors.AsType[*query.Mistake](err)
-	_, conflict := errors.AsType[*query.Conflict](err)
+	_, mistake := errors.AsType[*request.Mistake](err)
+	_, conflict := errors.AsType[*request.Conflict](err)
 	_, malformed := errors.AsType[invalid](err)
-	_, hidden := errors.AsType[*query.Hidden](err)
+	_, hidden := errors.AsType[*request.Hidden](err)
 	is := func(targets ...error) bool {
 		for _, t := range targets {
 			if errors.Is(err, t) {
@@ -168,13 +168,13 @@ func classify(err error) (status int, kind Kind) {
 		kind = NotFound
 	case is(evaluate.ErrNeedsEngine):
 		kind = NoEngine
-	case conflict, is(query.ErrNothing, summary.ErrPairs):
+	case conflict, is(request.ErrNothing, summary.ErrPairs):
 		kind = Conflict
-	case is(query.ErrIdle, store.ErrReadOnly):
+	case is(request.ErrIdle, statedir.ErrReadOnly):
 		kind = ReadOnly
-	case is(reconcile.ErrDraining, query.ErrStopped):
+	case is(reconcile.ErrDraining, request.ErrStopped):
 		kind = Busy
-	case is(reconcile.ErrBlind, store.ErrNoSpace) || container.Unavailable(err):
+	case is(reconcile.ErrBlind, statedir.ErrNoSpace) || container.Unavailable(err):
 		kind = Away
 	}
 	status, _ = kind.status()

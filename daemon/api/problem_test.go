@@ -14,8 +14,8 @@ import (
 	"github.com/assayd/assayd/reconcile"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/reconcile/query"
-	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/request"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -39,15 +39,15 @@ func TestAnErrorHasItsKind(t *testing.T) {
 	}{
 		{errors.New("anything else"), 500, Internal},
 		{wrapped(history.ErrUnknown), 404, NotFound},
-		{wrapped(query.ErrNothing), 409, Conflict},
+		{wrapped(request.ErrNothing), 409, Conflict},
 		{wrapped(summary.ErrPairs), 409, Conflict},
-		{wrapped(&query.Conflict{}), 409, Conflict},
-		{wrapped(&query.Mistake{}), 400, Invalid},
+		{wrapped(&request.Conflict{}), 409, Conflict},
+		{wrapped(&request.Mistake{}), 400, Invalid},
 		{wrapped(invalidf("limit is no number")), 400, Invalid},
 		{wrapped(evaluate.ErrNeedsEngine), 409, NoEngine},
-		{wrapped(query.ErrIdle), 409, ReadOnly},
-		{wrapped(store.ErrReadOnly), 409, ReadOnly},
-		{wrapped(store.ErrNoSpace), 503, Away},
+		{wrapped(request.ErrIdle), 409, ReadOnly},
+		{wrapped(statedir.ErrReadOnly), 409, ReadOnly},
+		{wrapped(statedir.ErrNoSpace), 503, Away},
 		{wrapped(reconcile.ErrBlind), 503, Away},
 		{wrapped(container.ErrUnavailable), 503, Away},
 		{wrapped(reconcile.ErrDraining), 503, Busy},

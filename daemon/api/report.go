@@ -20,11 +20,11 @@ func (c *Client) Compare(ctx context.Context, a, b string, agents []string) (r s
 }
 
 func (h *handler) report(w http.ResponseWriter, q *http.Request) {
-	r, err := h.r.Report(q.Context(), q.FormValue("run"))
+	r, err := h.r.Summaries.Report(q.Context(), q.FormValue("run"))
 	answer(w, r, err)
 }
 
 func (h *handler) compare(w http.ResponseWriter, q *http.Request) {
-	c, err := h.r.Compare(q.Context(), q.FormValue("a"), q.FormValue("b"), q.Form["agent"])
+	c, err := h.r.Summaries.Compare(q.Context(), q.FormValue("a"), q.FormValue("b"), q.Form["agent"])
 	answer(w, c, err)
 }

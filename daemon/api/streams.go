@@ -45,7 +45,7 @@ func (h *handler) results(w http.ResponseWriter, q *http.Request) {
 
 // output sends what the judge command wrote in a round.
 func (h *handler) output(w http.ResponseWriter, q *http.Request) {
-	out, err := h.r.Output(q.Context(), q.FormValue("trial"), q.FormValue("round"))
+	out, err := h.r.Trials.Output(q.Context(), q.FormValue("trial"), q.FormValue("round"))
 	if err != nil {
 		fail(w, err)
 		return
@@ -68,7 +68,7 @@ func (h *handler) logs(w http.ResponseWriter, q *http.Request) {
 	watcher := h.r.Watch() // before the first look: nothing comes between
 	defer watcher.Close()
 	for {
-		log, end, over, err := h.r.OpenLog(q.Context(), id, try, offset)
+		log, end, over, err := h.r.Trials.OpenLog(q.Context(), id, try, offset)
 		switch {
 		case errors.Is(err, os.ErrNotExist): // not yet
 		case err != nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/assayd/assayd/daemon/api"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/task/swebench"
 )
 
@@ -58,7 +58,7 @@ func (e *env) predictions(ctx context.Context, c *api.Client, name, to string) (
 	if err != nil {
 		return nil, err
 	}
-	var trials []query.TrialStatus
+	var trials []trialview.TrialStatus
 	groups := map[string]string{}
 	for _, run := range s.Runs {
 		for _, t := range run.Trials {
@@ -91,7 +91,7 @@ func (e *env) predictions(ctx context.Context, c *api.Client, name, to string) (
 }
 
 // groupOf is the folder for the trials of an agent's attempt.
-func groupOf(t query.TrialStatus) string {
+func groupOf(t trialview.TrialStatus) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == 0 {
 			return '-'
@@ -100,7 +100,7 @@ func groupOf(t query.TrialStatus) string {
 	}, fmt.Sprintf("%s.%d", modelOf(t), t.Attempt))
 }
 
-func modelOf(t query.TrialStatus) string {
+func modelOf(t trialview.TrialStatus) string {
 	if t.Model == "" {
 		return t.Agent
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -160,7 +160,7 @@ func (e *env) tasksOf(set *config.Set, address string) (tasks []task.Task, err e
 	if address == "" && set.Diagnostics.HasErrors() {
 		return nil, e.rejected(set.Diagnostics)
 	}
-	selected, err := query.Selected(set, address)
+	selected, err := tasklookup.Selected(set, address)
 	if err != nil {
 		return nil, usage{err}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 // followed is what a command waits for.
@@ -17,7 +18,7 @@ type followed struct {
 	minings []query.MiningStatus
 	// Fresh are the trials that have changed since the last look, by the address of their run; nil =
 	// all have.
-	fresh map[string][]query.TrialStatus
+	fresh map[string][]trialview.TrialStatus
 }
 
 func (f followed) addresses() (all []string) {
@@ -43,7 +44,7 @@ func (f followed) aged(by time.Duration) followed {
 }
 
 // changed are the trials of a run that have changed since the last look.
-func (f followed) changed(r query.RunStatus) []query.TrialStatus {
+func (f followed) changed(r query.RunStatus) []trialview.TrialStatus {
 	if f.fresh == nil {
 		return r.Trials
 	}
@@ -80,14 +81,14 @@ type followedRun struct {
 
 // seenTrial is a trial and when it was told.
 type seenTrial struct {
-	query.TrialStatus
+	trialview.TrialStatus
 	at time.Time
 }
 
 // look asks for the runs and mining specs that are still declared, with the trials that they want as
 // they are declared now.
 func (f *follower) look(ctx context.Context) (followed, error) {
-	now := followed{runs: []query.RunStatus{}, fresh: map[string][]query.TrialStatus{}}
+	now := followed{runs: []query.RunStatus{}, fresh: map[string][]trialview.TrialStatus{}}
 	for _, address := range f.addresses {
 		s, err := f.client.StatusSince(ctx, address, f.since(address))
 		if errors.Is(err, api.NotFound) {
@@ -116,7 +117,7 @@ func (f *follower) since(address string) int64 {
 
 // take takes in what was told of a run, and what else there is to be told, and returns the run with
 // all trials that are known.
-func (f *follower) take(ctx context.Context, r query.RunStatus, fresh map[string][]query.TrialStatus) (query.RunStatus, error) {
+func (f *follower) take(ctx context.Context, r query.RunStatus, fresh map[string][]trialview.TrialStatus) (query.RunStatus, error) {
 	run := f.runs[r.Address]
 	again := run != nil && run.execution != r.Execution
 	if run == nil || again || r.Changed == 0 { // an earlier daemon tells all trials each time
@@ -150,8 +151,8 @@ func (f *follower) take(ctx context.Context, r query.RunStatus, fresh map[string
 	return r, nil
 }
 
-func wantedOf(trials []query.TrialStatus) []query.TrialStatus {
-	return slices.DeleteFunc(trials, func(t query.TrialStatus) bool { return !t.Wanted })
+func wantedOf(trials []trialview.TrialStatus) []trialview.TrialStatus {
+	return slices.DeleteFunc(trials, func(t trialview.TrialStatus) bool { return !t.Wanted })
 }
 
 // put takes in trials as they are now.
@@ -170,8 +171,8 @@ func (run *followedRun) put(r query.RunStatus) {
 }
 
 // now are all known trials; what has not changed has grown older.
-func (run *followedRun) now() []query.TrialStatus {
-	trials := make([]query.TrialStatus, len(run.trials))
+func (run *followedRun) now() []trialview.TrialStatus {
+	trials := make([]trialview.TrialStatus, len(run.trials))
 	for i, t := range run.trials {
 		trials[i] = t.TrialStatus
 		if !t.Now.IsZero() {

@@ -18,6 +18,7 @@ import (
 	"github.com/guptarohit/asciigraph"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -54,7 +55,7 @@ func (p *progress) show(now followed) {
 		if r.Note != "" && r.State != "blocked" {
 			p.once(r.Address+r.Note, "%s: %s", r.Address, r.Note)
 		}
-		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
+		if r.Differs != nil && !slices.ContainsFunc(r.Trials, func(t trialview.TrialStatus) bool { return t.Status != "" && t.Ended.Before(p.since) }) {
 			p.once(fmt.Sprint(r.Address, r.Execution), "%s e%d: %s", r.Address, r.Execution, r.Differs.Since("the execution before"))
 		}
 		for _, t := range now.changed(r) {
@@ -114,7 +115,7 @@ func noteOf(m query.MiningStatus) string {
 	return " (" + m.Note + ")"
 }
 
-func (p *progress) events(t query.TrialStatus) {
+func (p *progress) events(t trialview.TrialStatus) {
 	if !t.Started.IsZero() {
 		p.once(fmt.Sprint(t.ID, t.Try, "started"), "%s: started, task %s, agent %s, until %s", t.ID, t.Task, agentOf(t), t.Deadline.Local().Format(time.TimeOnly))
 	}
@@ -132,7 +133,7 @@ func (p *progress) events(t query.TrialStatus) {
 }
 
 // tryOf counts the tries once there is more than one.
-func tryOf(t query.TrialStatus) string {
+func tryOf(t trialview.TrialStatus) string {
 	if t.Try < 2 {
 		return ""
 	}
@@ -202,8 +203,8 @@ func fitting(r query.RunStatus) query.RunStatus {
 		return r
 	}
 	some := slices.Clone(r.Trials)
-	slices.SortStableFunc(some, func(a, b query.TrialStatus) int {
-		open := func(t query.TrialStatus) int {
+	slices.SortStableFunc(some, func(a, b trialview.TrialStatus) int {
+		open := func(t trialview.TrialStatus) int {
 			if t.Status == "" {
 				return 0
 			}
@@ -310,7 +311,7 @@ const (
 // each agent.
 func showCurve(w io.Writer, r query.RunStatus) {
 	end := 0.0
-	agents := map[string][]query.TrialStatus{}
+	agents := map[string][]trialview.TrialStatus{}
 	for _, t := range r.Trials {
 		if t.Status.Counts() {
 			agents[agentOf(t)] = append(agents[agentOf(t)], t)
@@ -340,7 +341,7 @@ func showCurve(w io.Writer, r query.RunStatus) {
 }
 
 // curve is the mean best pass rate at evenly spaced moments up to end seconds.
-func curve(trials []query.TrialStatus, end float64) []float64 {
+func curve(trials []trialview.TrialStatus, end float64) []float64 {
 	points := make([]float64, curveWidth)
 	for i := range points {
 		at := end * float64(i+1) / curveWidth

@@ -12,7 +12,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/evaluate"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
@@ -60,7 +60,7 @@ func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask evaluate.Evalua
 	if err != nil {
 		return nil, err
 	}
-	var over []query.TrialStatus
+	var over []trialview.TrialStatus
 	for _, run := range s.Runs {
 		for _, t := range run.Trials {
 			if t.Status != "" && !t.Superseded && len(t.Rounds) > 0 {
@@ -84,7 +84,7 @@ func (e *env) rejudgeAll(ctx context.Context, c *api.Client, ask evaluate.Evalua
 }
 
 // rejudgeTrial judges each archive of a trial once; rounds with the same one share it.
-func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask evaluate.Evaluation, t query.TrialStatus) (Rejudged, error) {
+func (e *env) rejudgeTrial(ctx context.Context, c *api.Client, ask evaluate.Evaluation, t trialview.TrialStatus) (Rejudged, error) {
 	out := Rejudged{Trial: t.ID, Task: t.Task, Agent: t.Agent, Before: t.Status}
 	ask.Trial = t.ID
 	var rules task.Judge
@@ -152,7 +152,7 @@ func (e *env) judgeAgain(ctx context.Context, c *api.Client, ask evaluate.Evalua
 // comesTo is the status that a trial would have with the report that decides. An agent
 // that failed has failed, whatever the tests say: in single mode always, else unless it had
 // solved the task before. What was not judged for another reason stays as it is.
-func comesTo(t query.TrialStatus, decides round.Report) (status trial.Status, why string) {
+func comesTo(t trialview.TrialStatus, decides round.Report) (status trial.Status, why string) {
 	text, why := statusOf(decides)
 	status = trial.Status(text)
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/task/runner"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -263,7 +264,7 @@ func doneBefore(first, now followed, moment time.Time) string {
 // overBefore reports whether nothing was done of a run since that moment.
 func overBefore(r query.RunStatus, moment time.Time) bool {
 	return r.State == "finished" && begunOf(r) >= max(r.Wanted, 1) &&
-		!slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool {
+		!slices.ContainsFunc(r.Trials, func(t trialview.TrialStatus) bool {
 			return t.Status == "" || t.Status.Retryable() || !t.Ended.Before(moment) // what can be tried again was
 		})
 }
@@ -361,7 +362,7 @@ func judged(r query.RunStatus) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool {
+	return !slices.ContainsFunc(r.Trials, func(t trialview.TrialStatus) bool {
 		return t.Status != trial.Resolved && t.Status != trial.Unresolved && !t.Superseded
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -22,8 +23,8 @@ func TestTheHintToAttachNamesTheSameStateAndSettings(t *testing.T) {
 }
 
 func TestOnlyARunWhoseTrialsAreAllJudgedSucceeds(t *testing.T) {
-	good, bad := query.TrialStatus{Status: trial.Unresolved}, query.TrialStatus{Status: trial.Cancelled}
-	run := func(state string, wanted int, trials ...query.TrialStatus) []query.RunStatus {
+	good, bad := trialview.TrialStatus{Status: trial.Unresolved}, trialview.TrialStatus{Status: trial.Cancelled}
+	run := func(state string, wanted int, trials ...trialview.TrialStatus) []query.RunStatus {
 		return []query.RunStatus{{Address: "run.r", State: state, Wanted: wanted, Trials: trials}}
 	}
 	for name, test := range map[string]struct {

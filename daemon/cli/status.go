@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -155,7 +156,7 @@ func showRun(w io.Writer, r query.RunStatus, now time.Time) error {
 	}
 	if len(r.Trials) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		spends := slices.ContainsFunc(r.Trials, func(x query.TrialStatus) bool { return x.Usage != nil })
+		spends := slices.ContainsFunc(r.Trials, func(x trialview.TrialStatus) bool { return x.Usage != nil })
 		head := "  TRIAL\tTASK\tAGENT\tSTATE\tROUNDS\tBEST\tPASSED\tTIME\t"
 		if spends {
 			head += "SPENT\t"
@@ -248,7 +249,7 @@ func titleOf(r query.RunStatus) string {
 }
 
 // worthTelling: the reason in words, where something went wrong.
-func worthTelling(t query.TrialStatus) bool {
+func worthTelling(t trialview.TrialStatus) bool {
 	well := t.Status == trial.Resolved || t.Status == trial.Unresolved
 	return t.Detail != "" && (!well || t.Reason == trial.ReasonAgent || t.Status == trial.Unresolved && t.Best == "")
 }
@@ -257,7 +258,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }
 
-func agentOf(t query.TrialStatus) string {
+func agentOf(t trialview.TrialStatus) string {
 	name := t.Agent
 	if t.Model != "" {
 		name += " " + t.Model
@@ -269,7 +270,7 @@ func agentOf(t query.TrialStatus) string {
 }
 
 // stateOf is the verdict, or the phase while there is none.
-func stateOf(t query.TrialStatus) string {
+func stateOf(t trialview.TrialStatus) string {
 	state := string(t.Phase)
 	if t.Status != "" {
 		state = string(t.Status)
@@ -286,7 +287,7 @@ func stateOf(t query.TrialStatus) string {
 type best struct{ name, passed string }
 
 // bestOf is the round with the best rate so far; the verdict's own when there is one.
-func bestOf(t query.TrialStatus) best {
+func bestOf(t trialview.TrialStatus) best {
 	found := best{"-", "-"}
 	if t.Status != "" && t.Best == "" { // no round counts
 		return found
@@ -299,7 +300,7 @@ func bestOf(t query.TrialStatus) best {
 		rate = r.Report.PassRate
 		found = best{r.Round, resultOf(r.Report)}
 	}
-	private := func(r query.Round) bool { return strings.HasPrefix(r.Round, string(round.KindPrivate)) }
+	private := func(r trialview.Round) bool { return strings.HasPrefix(r.Round, string(round.KindPrivate)) }
 	if i := slices.IndexFunc(t.Private, private); i >= 0 && t.Private[i].Report != nil { // the first is that of the best round
 		found.passed += ", private " + resultOf(t.Private[i].Report)
 	}
@@ -319,7 +320,7 @@ func resultOf(r *round.Report) string {
 }
 
 // clock is how long the agent has worked, and how long it still may.
-func clock(t query.TrialStatus, now time.Time) string {
+func clock(t trialview.TrialStatus, now time.Time) string {
 	switch {
 	case t.Started.IsZero():
 		return "-"
@@ -377,7 +378,7 @@ func (e *env) submissions() *cobra.Command {
 	return cmd
 }
 
-func showRounds(w io.Writer, rounds []query.Round) error {
+func showRounds(w io.Writer, rounds []trialview.Round) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "ROUND\tAT\tSTATUS\tPASSED\tSCORE\tJUDGED IN\tSUBMISSION\t")
 	for _, r := range rounds {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // played is a game's round: a peak, and how it stands.
-func played(state round.State, peak float64) query.Round {
-	return query.Round{ID: "0123", Round: "game-1", State: state, Report: &round.Report{
+func played(state round.State, peak float64) trialview.Round {
+	return trialview.Round{ID: "0123", Round: "game-1", State: state, Report: &round.Report{
 		Status: round.StatusOK, Valid: true, Score: &peak, Metrics: map[string]float64{"max_score": 350, "moves": 12},
 	}}
 }
@@ -26,8 +27,8 @@ func played(state round.State, peak float64) query.Round {
 func TestAGameIsToldOfWhenItIsOver(t *testing.T) {
 	var b bytes.Buffer
 	p := progress{e: &env{err: &b}, seen: map[string]bool{}}
-	for _, r := range []query.Round{played(round.StateRunning, 0), played(round.StateRunning, 1), played(round.StateJudged, 2)} {
-		p.events(query.TrialStatus{ID: "g.e1.01234567", Rounds: []query.Round{r}})
+	for _, r := range []trialview.Round{played(round.StateRunning, 0), played(round.StateRunning, 1), played(round.StateJudged, 2)} {
+		p.events(trialview.TrialStatus{ID: "g.e1.01234567", Rounds: []trialview.Round{r}})
 	}
 	if got, want := b.String(), "g.e1.01234567: game-1 score 2\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -37,7 +38,7 @@ func TestAGameIsToldOfWhenItIsOver(t *testing.T) {
 func TestRoundsWithoutTestsShowTheirScores(t *testing.T) {
 	third := 1. / 3
 	var b bytes.Buffer
-	if err := showRounds(&b, []query.Round{
+	if err := showRounds(&b, []trialview.Round{
 		played(round.StateRunning, 7),
 		played(round.StateJudged, 10),
 		{Round: "agent-1", State: round.StateJudged, Report: &round.Report{Status: round.StatusOK, Score: &third}},
@@ -70,7 +71,7 @@ func TestStatusTellsBudgetsAndClocks(t *testing.T) {
 	usage := func(tokens int64, usd float64) *gateway.Usage {
 		return &gateway.Usage{InputTokens: tokens - 5, OutputTokens: 5, CostUSD: usd}
 	}
-	trials := []query.TrialStatus{
+	trials := []trialview.TrialStatus{
 		{ID: "r.e1.0", Phase: trial.Pending},
 		{ID: "r.e1.1", Phase: trial.Running, Started: noon.Add(-90 * time.Second), Deadline: noon.Add(time.Hour), Usage: usage(1200, 0)},
 		{
@@ -158,17 +159,17 @@ func TestNumbersForPeople(t *testing.T) {
 // How to do it again is told where nothing was done.
 func TestOnlyWhatWasDoneBeforeIsDoneAlready(t *testing.T) {
 	now := time.Now()
-	over := func(at time.Time) query.TrialStatus {
-		return query.TrialStatus{Status: trial.Resolved, Ended: at}
+	over := func(at time.Time) trialview.TrialStatus {
+		return trialview.TrialStatus{Status: trial.Resolved, Ended: at}
 	}
-	run := func(state string, wanted int, trials ...query.TrialStatus) query.RunStatus {
+	run := func(state string, wanted int, trials ...trialview.TrialStatus) query.RunStatus {
 		return query.RunStatus{Address: "run.r", State: state, Wanted: wanted, Trials: trials}
 	}
 	mining := func(state string) []query.MiningStatus {
 		return []query.MiningStatus{{Address: "mining.m", State: state}}
 	}
 	before, after := over(now.Add(-time.Minute)), over(now.Add(time.Second))
-	again := query.TrialStatus{Status: trial.SetupError} // before any agent started
+	again := trialview.TrialStatus{Status: trial.SetupError} // before any agent started
 	for name, tc := range map[string]struct {
 		runs   []query.RunStatus
 		mined  []query.MiningStatus // at the first look

@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task/runner"
@@ -33,7 +34,7 @@ func (s *told) round(r *round.Report) {
 }
 
 // ended is what the line of an ended trial says of what went wrong, after the state.
-func (s *told) ended(t query.TrialStatus) string {
+func (s *told) ended(t trialview.TrialStatus) string {
 	if !worthTelling(t) {
 		return ""
 	}
@@ -62,7 +63,7 @@ func (s *told) ended(t query.TrialStatus) string {
 }
 
 // showDetails says once what went wrong with trials, but for what was said.
-func showDetails(w io.Writer, indent string, trials []query.TrialStatus, said told) {
+func showDetails(w io.Writer, indent string, trials []trialview.TrialStatus, said told) {
 	var details []string
 	of := map[string][]string{}
 	for _, t := range trials {
@@ -116,19 +117,19 @@ func showUnfixed(w io.Writer, r query.RunStatus) {
 	if r.Summary != nil && r.Summary.NoManifest > 0 {
 		return
 	}
-	if slices.ContainsFunc(r.Trials, func(t query.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
+	if slices.ContainsFunc(r.Trials, func(t trialview.TrialStatus) bool { return slices.Contains(t.Flags, trial.FlagNoManifest) }) {
 		fmt.Fprintln(w, "no_manifest: the number of tests is that of the tests that ran, because the task has neither a manifest nor a solution that passes")
 	}
 }
 
 // closest is the trial to look at first: one of an agent that is no control, if there is one.
-func closest(trials []query.TrialStatus) string {
-	i := slices.IndexFunc(trials, func(t query.TrialStatus) bool { return t.Agent != agent.Oracle && t.Agent != agent.Nop })
+func closest(trials []trialview.TrialStatus) string {
+	i := slices.IndexFunc(trials, func(t trialview.TrialStatus) bool { return t.Agent != agent.Oracle && t.Agent != agent.Nop })
 	return trials[max(i, 0)].ID
 }
 
 // noRound says of a trial that it has no round, and why.
-func noRound(t query.TrialStatus) string {
+func noRound(t trialview.TrialStatus) string {
 	text := t.ID + " has no round"
 	switch {
 	case t.Status == "":
@@ -175,7 +176,7 @@ func (o *ownTests) Write(p []byte) (int, error) {
 }
 
 // failing is the last round whose judge command wrote something and that did not pass; "" = there is none.
-func failing(rounds []query.Round) string {
+func failing(rounds []trialview.Round) string {
 	for _, r := range slices.Backward(rounds) {
 		if r.Report != nil && r.Report.Output != "" && !(r.Report.Valid && r.Report.PassRate == 1) {
 			return r.Round

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
 // failed is a trial that its judge failed.
-func failed(id, detail string) query.TrialStatus {
-	return query.TrialStatus{ID: id, Try: 1, Task: "t", Agent: "nop", Status: trial.SetupError, Reason: trial.ReasonJudge, Detail: detail}
+func failed(id, detail string) trialview.TrialStatus {
+	return trialview.TrialStatus{ID: id, Try: 1, Task: "t", Agent: "nop", Status: trial.SetupError, Reason: trial.ReasonJudge, Detail: detail}
 }
 
 // TestWhatWentWrongIsSaidOnce, whatever says it: the line of a round, those of trials and of a
@@ -26,13 +27,13 @@ func TestWhatWentWrongIsSaidOnce(t *testing.T) {
 	const problem, detail = "no test result found", "a.hcl:3: the judge fails: no test result found"
 	invalid := &round.Report{Status: round.StatusInvalid, Problem: problem}
 	first, second, third := failed("a", detail), failed("b", detail), failed("c", "another")
-	first.Rounds = []query.Round{{Round: "agent-1", State: round.StateJudged, Report: invalid}}
+	first.Rounds = []trialview.Round{{Round: "agent-1", State: round.StateJudged, Report: invalid}}
 	retried := failed("a", detail)
 	retried.Try = 2
 
 	var lines, table bytes.Buffer
 	p := progress{e: &env{err: &lines}, seen: map[string]bool{}}
-	for _, x := range []query.TrialStatus{first, second, third, second, retried} {
+	for _, x := range []trialview.TrialStatus{first, second, third, second, retried} {
 		p.events(x)
 	}
 	want := `a: agent-1 invalid (no test result found)
@@ -44,7 +45,7 @@ a: setup_error (judge), try 2
 	if diff := cmp.Diff(want, lines.String()); diff != "" {
 		t.Error(diff)
 	}
-	all := []query.TrialStatus{first, second, third, failed("d", detail), failed("e", detail)}
+	all := []trialview.TrialStatus{first, second, third, failed("d", detail), failed("e", detail)}
 	showDetails(&table, "  ", all, told{})
 	if diff := cmp.Diff("  a, b, d and 1 more: "+detail+"\n  c: another\n", table.String()); diff != "" {
 		t.Error(diff)
@@ -78,8 +79,8 @@ func TestTheOutcomeLeavesOutWhatItsReaderHasSeen(t *testing.T) {
 
 	since := time.Now()
 	done := func(address string, at time.Time) query.RunStatus {
-		x := query.TrialStatus{ID: address + ".1", Task: "t", Agent: "nop", Status: trial.Resolved, Started: at, Ended: at}
-		return query.RunStatus{Address: address, Execution: 1, State: "finished", Wanted: 1, Trials: []query.TrialStatus{x}}
+		x := trialview.TrialStatus{ID: address + ".1", Task: "t", Agent: "nop", Status: trial.Resolved, Started: at, Ended: at}
+		return query.RunStatus{Address: address, Execution: 1, State: "finished", Wanted: 1, Trials: []trialview.TrialStatus{x}}
 	}
 	old, now := done("run.old", since.Add(-time.Minute)), done("run.now", since.Add(time.Second))
 	for name, c := range map[string]struct {
@@ -101,13 +102,13 @@ func TestTheOutcomeLeavesOutWhatItsReaderHasSeen(t *testing.T) {
 }
 
 func TestTheTrialToLookAtIsOfAnAgent(t *testing.T) {
-	trials := func(agents ...string) (all []query.TrialStatus) {
+	trials := func(agents ...string) (all []trialview.TrialStatus) {
 		for _, name := range agents {
-			all = append(all, query.TrialStatus{ID: name, Agent: name})
+			all = append(all, trialview.TrialStatus{ID: name, Agent: name})
 		}
 		return all
 	}
-	for want, of := range map[string][]query.TrialStatus{
+	for want, of := range map[string][]trialview.TrialStatus{
 		"mine": trials("oracle", "nop", "mine", "yours"), "oracle": trials("oracle", "nop"), "nop": trials("nop"),
 	} {
 		if got := closest(of); got != want {

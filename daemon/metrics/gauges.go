@@ -132,7 +132,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	s.put(g.loopAge, s.LoopAge().Seconds())
 	s.machine()
 	s.outside()
-	if s.Reader.Latest() == nil {
+	if s.Reader.Snapshots.Get() == nil {
 		return // no look at the specs has succeeded yet
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // prefix of all names.
@@ -33,7 +34,7 @@ type Metrics struct {
 	counters counters
 	gauges   gauges
 	store    *store.Store
-	watcher  *store.Watcher
+	watcher  *change.Watcher
 	n        int64 // number of the last record that is counted; of Run alone
 
 	mu       sync.Mutex

@@ -20,6 +20,8 @@ import (
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -93,15 +95,17 @@ func (f *fixture) gauges(text string) *config.Set {
 	if set.Diagnostics.HasErrors() {
 		f.Fatal(set.Diagnostics)
 	}
-	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
-	var none *query.Snapshot
+	snapshots := snapshot.NewLatest(nil)
+	sums := summaries.New(summaries.Options{Store: f.store, Snapshots: snapshots})
+	reader := query.New(query.Options{Store: f.store, Snapshots: snapshots, Summaries: sums, OpenBlob: f.store.Blobs().Open, Config: config.Options{Settings: f.settings}})
+	var none *snapshot.Snapshot
 	edit := none.Edit()
 	for _, run := range set.Blocks.Runs {
 		d, err := plan.Compile(set, run)
 		f.check(err)
-		edit.PutRun(query.RunView{Address: run.Address(), Desired: d}, true)
+		edit.PutRun(snapshot.RunView{Address: run.Address(), Desired: d}, true)
 	}
-	reader.Publish(edit.Done(set, nil, ""))
+	reader.Snapshots.Publish(edit.Done(set, nil, ""))
 	f.metrics.Gauges(metrics.Sources{
 		Admission: admission.New(admission.Limits{CPUs: 8, Memory: 1 << 30, Judge: .25}, func() int64 { return -1 }, func() {}),
 		Judge:     judgeLoad{}, Gateway: gatewayLoad{}, GitHub: loads{}, Store: f.store, Reader: reader,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
@@ -53,9 +54,9 @@ func (m *Metrics) Run(ctx context.Context, log *slog.Logger) error {
 }
 
 // stored reports whether records were stored.
-func stored(touched store.Touched) bool {
+func stored(touched change.Touched) bool {
 	for _, what := range touched.Topics {
-		if what&store.Records != 0 {
+		if what&change.Records != 0 {
 			return true
 		}
 	}

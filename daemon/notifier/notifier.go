@@ -16,6 +16,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/pause"
 )
@@ -67,7 +68,7 @@ type notifier struct {
 	name     string
 	settings config.Notifier
 	client   *http.Client
-	watcher  *store.Watcher
+	watcher  *change.Watcher
 	log      *slog.Logger
 
 	read    int64    // number of the last change that is read
@@ -171,7 +172,7 @@ func (n *notifier) run(ctx context.Context) error {
 		if len(n.pending) > 0 {
 			n.tell(ctx)
 		} else if !more {
-			if n.watcher.Await(ctx, store.Records) == nil {
+			if n.watcher.Await(ctx, change.Records) == nil {
 				_ = clock.Sleep(ctx, rest) // what comes together is told together
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/pause"
@@ -70,7 +71,7 @@ func (n *Notifiers) watchBudgets(ctx context.Context) error {
 			continue
 		}
 		again.Reset()
-		if err := w.Await(ctx, store.Usage); err != nil {
+		if err := w.Await(ctx, change.Usage); err != nil {
 			return nil //nolint:nilerr // that is how it ends
 		}
 		_ = clock.Sleep(ctx, budgetsEvery) // the loop looks at the context
@@ -119,11 +120,11 @@ func (n *Notifiers) lookAtBudgets(ctx context.Context) error {
 }
 
 // latest are the specs that changed last.
-func latest(tx *store.Tx) (map[string]store.What, error) {
+func latest(tx *store.Tx) (map[string]change.What, error) {
 	all, err := tx.LatestTopics(maxTopics)
-	topics := map[string]store.What{}
+	topics := map[string]change.What{}
 	for _, topic := range all {
-		topics[topic] = store.Usage
+		topics[topic] = change.Usage
 	}
 	return topics, err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/reconcile/store/change"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/pause"
 )
@@ -57,7 +58,7 @@ type Tracer struct {
 	exporter sdk.SpanExporter
 	hangUp   func()
 	convert  *converter
-	watcher  *store.Watcher
+	watcher  *change.Watcher
 
 	builder builder
 	read    int64 // number of the last change that is read
@@ -108,7 +109,7 @@ func (t *Tracer) Run(ctx context.Context) error {
 			again.Wait(ctx)
 			continue
 		}
-		if again.Reset(); !more && t.watcher.Await(ctx, store.Records) == nil {
+		if again.Reset(); !more && t.watcher.Await(ctx, change.Records) == nil {
 			_ = clock.Sleep(ctx, rest) // the loop looks at the context
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Action is what a page asks for.
@@ -45,12 +46,12 @@ func (s *Server) asksToAct(w http.ResponseWriter, q *http.Request) (ctx context.
 		s.send(w, q, http.StatusForbidden, draw("problem", "", page.NewProblem(s.frame(role), http.StatusForbidden, "Not allowed", "a "+string(role)+" only looks")))
 		return nil, "", "", false
 	case s.o.Act == nil:
-		s.problem(w, q, role, query.ErrIdle)
+		s.problem(w, q, role, request.ErrIdle)
 		return nil, "", "", false
 	}
 	verb, target = q.FormValue("verb"), strings.TrimSpace(q.FormValue("target"))
 	if !slices.Contains(page.Verbs, verb) || target == "" {
-		s.problem(w, q, role, query.Mistakef("there is no verb %q; a verb is one of %s, and has a target", verb, strings.Join(page.Verbs, ", ")))
+		s.problem(w, q, role, request.Mistakef("there is no verb %q; a verb is one of %s, and has a target", verb, strings.Join(page.Verbs, ", ")))
 		return nil, "", "", false
 	}
 	return control.As(q.Context(), who), verb, target, true

@@ -101,9 +101,9 @@ func newCanaries(t *testing.T) *fixture {
 	rec := reconcile.New(reconcile.Options{
 		Store: f.store, Idle: true, Log: slog.New(slog.DiscardHandler), Host: trial.Host{OpenBlob: f.store.Blobs().Open, StateDir: f.store.Dir(), Log: slog.New(slog.DiscardHandler)},
 	})
-	rec.Reader.Publish(f.now)
+	rec.Snapshots.Publish(f.now)
 	f.server = httptest.NewServer(New(Options{
-		Reader: rec.Reader, API: api.Handler(rec, "v0", nil), Sessions: f.sessions, Owner: f.store.Owner(), Numbers: true, Log: slog.New(slog.DiscardHandler),
+		Reader: rec.Reader, Trials: rec.Trials, Summaries: rec.Summaries, API: api.Handler(rec, "v0", nil), Sessions: f.sessions, Owner: f.store.Owner(), Numbers: true, Log: slog.New(slog.DiscardHandler),
 		Tokens: []Token{{Operator, wholeToken, true}, {Viewer, viewerToken, false}, {Operator, operatorToken, false}},
 	}).Handler())
 	t.Cleanup(f.server.Close)

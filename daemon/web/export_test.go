@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/daemon/web/page"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -24,10 +24,10 @@ import (
 
 const (
 	scriptedTrials = 300
-	scriptedTests  = 250                          // of a round of the first trial: two pages
-	scriptedLines  = 10_000                       // of the log of the first trial: several pages
-	scriptedSteps  = 120                          // of the first trial: three pages
-	scriptedOutput = 3 * query.OutputPageSize / 2 // bytes of the output of one round: two pages
+	scriptedTests  = 250                              // of a round of the first trial: two pages
+	scriptedLines  = 10_000                           // of the log of the first trial: several pages
+	scriptedSteps  = 120                              // of the first trial: three pages
+	scriptedOutput = 3 * trialview.OutputPageSize / 2 // bytes of the output of one round: two pages
 )
 
 // hidden is in all that a judge says: names of files and tests, and their texts.

@@ -27,7 +27,7 @@ func (s *Server) goTo(w http.ResponseWriter, q *http.Request) {
 }
 
 func (s *Server) resolve(ctx context.Context, name string) (string, error) {
-	now, err := s.o.Reader.Snapshot(ctx)
+	now, err := s.o.Reader.Snapshots.Wait(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +53,7 @@ func (s *Server) resolve(ctx context.Context, name string) (string, error) {
 		return to, err
 	}
 	trial, round, _ := strings.Cut(name, " ")
-	t, err := s.o.Reader.TrialOf(ctx, trial)
+	t, err := s.o.Trials.Info(ctx, trial)
 	switch {
 	case errors.Is(err, history.ErrUnknown):
 		return "", history.Unknown("%s is no run, trial, task, benchmark, or mining spec%s", name, now.Suggest(name))

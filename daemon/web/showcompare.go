@@ -8,6 +8,8 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // compare shows how sides compare that the address names.
@@ -21,7 +23,7 @@ func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, erro
 	if len(names) < 2 {
 		return "compare", page.NewCompare(f, names, nil, ""), nil
 	}
-	boards, err := s.o.Reader.Pairwise(q.Context(), names)
+	boards, err := s.o.Summaries.Pairwise(q.Context(), names)
 	if err != nil {
 		if status, _ := api.Classify(err); status >= http.StatusInternalServerError {
 			return "", nil, err
@@ -35,7 +37,7 @@ func (s *Server) compare(q *http.Request, f page.Frame) (string, page.View, erro
 func (s *Server) compareSteps(q *http.Request, f page.Frame) (string, page.View, error) {
 	task := q.FormValue("task")
 	if task == "" {
-		return "", nil, query.Mistakef("task is missing: a task with its benchmark, as edge.rotate")
+		return "", nil, request.Mistakef("task is missing: a task with its benchmark, as edge.rotate")
 	}
 	var sides []page.SideSteps
 	for _, key := range page.SideNames()[:2] {
@@ -51,7 +53,7 @@ func (s *Server) compareSteps(q *http.Request, f page.Frame) (string, page.View,
 // stepsOf reads the steps of the side that the address names by key.
 func (s *Server) stepsOf(q *http.Request, f page.Frame, key, task string) (d page.SideSteps, err error) {
 	if d.Name = q.FormValue(key); d.Name == "" {
-		return d, query.Mistakef("%s is missing: a side, as run.nightly.e2/codex", key)
+		return d, request.Mistakef("%s is missing: a side, as run.nightly.e2/codex", key)
 	}
 	if d.Trials, err = s.o.Reader.SideTrials(q.Context(), d.Name, task); err != nil {
 		return d, err
@@ -65,6 +67,6 @@ func (s *Server) stepsOf(q *http.Request, f page.Frame, key, task string) (d pag
 	if err != nil {
 		return d, err
 	}
-	d.Steps, err = s.o.Reader.Steps(q.Context(), d.Trials[d.Shown].Trial, query.StepQuery{From: from, Limit: stepsBeside, Within: firstReading(f)})
+	d.Steps, err = s.o.Trials.Steps(q.Context(), d.Trials[d.Shown].Trial, trialview.StepQuery{From: from, Limit: stepsBeside, Within: firstReading(f)})
 	return d, err
 }

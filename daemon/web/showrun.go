@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // execution reads which execution of a run is asked for; 0 = the latest.
@@ -76,7 +77,7 @@ func (s *Server) runParts(q *http.Request, address string, d *page.RunData) (err
 	if !shows("board", "numbers") {
 		return nil
 	}
-	report, err := s.o.Reader.Report(q.Context(), fmt.Sprintf("%s.e%d", address, d.Execution))
+	report, err := s.o.Summaries.Report(q.Context(), fmt.Sprintf("%s.e%d", address, d.Execution))
 	if err == nil && report.Summary.Total > 0 {
 		d.Report = &report
 	}
@@ -92,7 +93,7 @@ func (s *Server) trials(q *http.Request, address string, n int) (t page.Trials, 
 	}
 	after, err := query.ParseCellKey(q.FormValue("after"))
 	if err != nil {
-		return t, query.Mistakef("after is no place in the list: %w", err)
+		return t, request.Mistakef("after is no place in the list: %w", err)
 	}
 	items, err := s.o.Reader.CellsAfter(q.Context(), t.Filter, after, trialsOnPage+1)
 	if err != nil {

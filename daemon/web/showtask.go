@@ -8,6 +8,8 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // tasksAddress is the address of the benchmark or mining spec that a request names. Where a cell is all that is known, a
@@ -16,7 +18,7 @@ func (s *Server) tasksAddress(q *http.Request) (string, error) {
 	if name := q.PathValue("mining"); name != "" {
 		return "mining." + name, nil
 	}
-	now, err := s.o.Reader.Snapshot(q.Context())
+	now, err := s.o.Reader.Snapshots.Wait(q.Context())
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +57,7 @@ func (s *Server) task(q *http.Request, f page.Frame) (string, page.View, error) 
 	}
 	after, err := query.ParseCellKey(q.FormValue("after"))
 	if err != nil {
-		return "", nil, query.Mistakef("after is no place in the list: %w", err)
+		return "", nil, request.Mistakef("after is no place in the list: %w", err)
 	}
 	d, err := s.o.Reader.TaskOf(q.Context(), address, q.PathValue("task"))
 	if err != nil {
@@ -77,7 +79,7 @@ func (s *Server) task(q *http.Request, f page.Frame) (string, page.View, error) 
 // benchmark.edge.t, edge, edge.t, or edge/t.
 func (s *Server) taskNamed(ctx context.Context, name string) (string, error) {
 	for _, full := range []string{name, "benchmark." + name, "mining." + name} {
-		ref, err := query.SplitAddress(full)
+		ref, err := tasklookup.Split(full)
 		if err != nil {
 			continue
 		}

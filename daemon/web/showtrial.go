@@ -14,21 +14,22 @@ import (
 
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web/page"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error) {
-	ctx, r, id := q.Context(), s.o.Reader, q.PathValue("trial")
+	ctx, r, id := q.Context(), s.o.Trials, q.PathValue("trial")
 	var d page.TrialData
 	var err error
-	if d.Trial, err = r.TrialOf(ctx, id); err != nil {
+	if d.Trial, err = r.Info(ctx, id); err != nil {
 		return "", nil, err
 	}
 	after, err := api.Number(q, "after", 0)
 	if err != nil {
 		return "", nil, err
 	}
-	if d.Rounds, err = r.RoundsAfter(ctx, id, after, roundsOnPage+1); err != nil {
+	if d.Rounds, err = r.Rounds(ctx, id, after, roundsOnPage+1); err != nil {
 		return "", nil, err
 	}
 	if len(d.Rounds) > roundsOnPage {
@@ -39,7 +40,7 @@ func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error)
 	if d.Trial.Best == "" {
 		return "trial", page.NewTrial(f, d), nil
 	}
-	best, err := r.RoundOf(ctx, id, d.Trial.Best)
+	best, err := r.Round(ctx, id, d.Trial.Best)
 	if err != nil {
 		return "", nil, err
 	}
@@ -47,7 +48,7 @@ func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error)
 		return "trial", page.NewTrial(f, d), nil
 	}
 	for _, status := range []string{"failed", "error"} {
-		tests, err := r.TestsAfter(ctx, id, d.Trial.Best, status, "", 0, page.MaxFailing)
+		tests, err := r.Tests(ctx, id, d.Trial.Best, status, "", 0, page.MaxFailing)
 		if err != nil {
 			return "", nil, err
 		}
@@ -57,13 +58,13 @@ func (s *Server) trial(q *http.Request, f page.Frame) (string, page.View, error)
 }
 
 func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error) {
-	ctx, r, id, name := q.Context(), s.o.Reader, q.PathValue("trial"), q.PathValue("round")
+	ctx, r, id, name := q.Context(), s.o.Trials, q.PathValue("trial"), q.PathValue("round")
 	d := page.RoundData{Status: q.FormValue("status"), Search: q.FormValue("name")}
 	var err error
-	if d.Trial, err = r.TrialOf(ctx, id); err != nil {
+	if d.Trial, err = r.Info(ctx, id); err != nil {
 		return "", nil, err
 	}
-	if d.Round, err = r.RoundOf(ctx, id, name); err != nil {
+	if d.Round, err = r.Round(ctx, id, name); err != nil {
 		return "", nil, err
 	}
 	after, err := api.Number(q, "after", 0)
@@ -75,7 +76,7 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 		d.NoOutput = "The judge command has not ended yet."
 		return "round", page.NewRound(f, d), err
 	}
-	if d.Tests, err = r.TestsAfter(ctx, id, name, d.Status, d.Search, after, testsOnPage+1); err != nil {
+	if d.Tests, err = r.Tests(ctx, id, name, d.Status, d.Search, after, testsOnPage+1); err != nil {
 		return "", nil, err
 	}
 	if len(d.Tests) > testsOnPage {
@@ -84,7 +85,7 @@ func (s *Server) round(q *http.Request, f page.Frame) (string, page.View, error)
 	}
 	d.First = first(testsAt(q.URL))
 	output, err := r.OutputAt(ctx, id, name, int64(offset))
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	switch {
 	case err == nil:
 		d.Output = &output
@@ -110,7 +111,7 @@ func testsAt(u *url.URL) *url.URL {
 
 func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
-	t, err := s.o.Reader.TrialOf(ctx, id)
+	t, err := s.o.Trials.Info(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
@@ -127,11 +128,11 @@ func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 		}
 		from = min(int64(n), end)
 	}
-	size := int64(query.OutputPageSize)
+	size := int64(trialview.OutputPageSize)
 	if from >= tail {
 		size = end - from
 	}
-	log, _, _, err := s.o.Reader.OpenLog(ctx, id, 0, from)
+	log, _, _, err := s.o.Trials.OpenLog(ctx, id, 0, from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "log", page.NewLog(f, t, "", 0, 0, 0), nil
 	}
@@ -147,7 +148,7 @@ func (s *Server) log(q *http.Request, f page.Frame) (string, page.View, error) {
 
 // logEnd is how long the log of a trial is, in bytes.
 func (s *Server) logEnd(ctx context.Context, id string) (int64, error) {
-	log, end, _, err := s.o.Reader.OpenLog(ctx, id, 0, 0)
+	log, end, _, err := s.o.Trials.OpenLog(ctx, id, 0, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -159,7 +160,7 @@ func (s *Server) logEnd(ctx context.Context, id string) (int64, error) {
 
 func (s *Server) files(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
-	t, err := s.o.Reader.TrialOf(ctx, id)
+	t, err := s.o.Trials.Info(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
@@ -167,7 +168,7 @@ func (s *Server) files(q *http.Request, f page.Frame) (string, page.View, error)
 	if err != nil {
 		return "", nil, err
 	}
-	files, err := s.o.Reader.FilesAfter(ctx, id, after, filesOnPage+1)
+	files, err := s.o.Trials.Files(ctx, id, after, filesOnPage+1)
 	if err != nil {
 		return "", nil, err
 	}
@@ -181,23 +182,23 @@ func (s *Server) files(q *http.Request, f page.Frame) (string, page.View, error)
 
 func (s *Server) steps(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
-	t, err := s.o.Reader.TrialOf(ctx, id)
+	t, err := s.o.Trials.Info(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
-	asked := query.StepQuery{Limit: stepsOnPage, Tool: q.FormValue("tool"), Failed: q.FormValue("errors") != ""}
+	asked := trialview.StepQuery{Limit: stepsOnPage, Tool: q.FormValue("tool"), Failed: q.FormValue("errors") != ""}
 	if asked.From, err = api.Number(q, "from", 0); err != nil {
 		return "", nil, err
 	}
 	if at := q.FormValue("at"); at != "" {
 		since, err := time.ParseDuration(at)
 		if err != nil {
-			return "", nil, query.Mistakef("at=%q is no time since the trial began: write it as in 2h19m", at)
+			return "", nil, request.Mistakef("at=%q is no time since the trial began: write it as in 2h19m", at)
 		}
 		asked.At = t.Started.Add(since)
 	}
 	asked.Within = firstReading(f)
-	p, err := s.o.Reader.Steps(ctx, id, asked)
+	p, err := s.o.Trials.Steps(ctx, id, asked)
 	if err != nil {
 		return "", nil, err
 	}
@@ -214,18 +215,18 @@ func firstReading(f page.Frame) time.Duration {
 
 func (s *Server) between(q *http.Request, f page.Frame) (string, page.View, error) {
 	ctx, id := q.Context(), q.PathValue("trial")
-	t, err := s.o.Reader.TrialOf(ctx, id)
+	t, err := s.o.Trials.Info(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
-	d, err := s.o.Reader.BetweenRounds(ctx, id, q.PathValue("a"), q.PathValue("b"))
+	d, err := s.o.Trials.Between(ctx, id, q.PathValue("a"), q.PathValue("b"))
 	if err != nil {
 		return "", nil, err
 	}
-	moment := func(r query.RoundInfo) time.Time {
+	moment := func(r trialview.RoundInfo) time.Time {
 		return t.Started.Add(time.Duration(r.ElapsedS * float64(time.Second)))
 	}
-	p, err := s.o.Reader.Steps(ctx, id, query.StepQuery{Try: d.B.Try, At: moment(d.A), Until: moment(d.B), Limit: stepsOnPage, Within: firstReading(f)})
+	p, err := s.o.Trials.Steps(ctx, id, trialview.StepQuery{Try: d.B.Try, At: moment(d.A), Until: moment(d.B), Limit: stepsOnPage, Within: firstReading(f)})
 	if err != nil {
 		return "", nil, err
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/assayd/assayd/daemon/web/page"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/summaries"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Socket is where the pages of a state directory are served for who can open it, such as by ssh -L.
@@ -26,22 +29,24 @@ func Socket(stateDir string) string { return filepath.Join(stateDir, "web.sock")
 
 // Options are what pages are made from.
 type Options struct {
-	Reader   *query.Reader
-	API      http.Handler // answers /v1 and /api/v1
-	Sessions *Sessions
-	Tokens   []Token  // of the settings
-	Hosts    []string // names of the machine besides its own
-	Numbers  bool     // viewers see numbers, and no text of agents and hidden tests
-	Owner    string   // id of the state directory
-	Version  string
-	Watches  []string             // folders of specs
-	ReadOnly bool                 // no daemon runs
-	Act      Act                  // does what operators ask for on pages; nil = nothing can be done
-	Load     func() page.Load     // of the machine; nil = it is not known
-	Metrics  http.Handler         // answers GET /metrics for who may look; nil = there are none
-	Probes   map[string]Probe     // what anybody may ask, by path
-	LoggedIn func(outcome string) // told of each try to log in: ok, wrong, limited; nil = nobody is
-	Log      *slog.Logger
+	Reader    *query.Reader
+	Trials    *trialview.Trials
+	Summaries *summaries.Summaries
+	API       http.Handler // answers /v1 and /api/v1
+	Sessions  *Sessions
+	Tokens    []Token  // of the settings
+	Hosts     []string // names of the machine besides its own
+	Numbers   bool     // viewers see numbers, and no text of agents and hidden tests
+	Owner     string   // id of the state directory
+	Version   string
+	Watches   []string             // folders of specs
+	ReadOnly  bool                 // no daemon runs
+	Act       Act                  // does what operators ask for on pages; nil = nothing can be done
+	Load      func() page.Load     // of the machine; nil = it is not known
+	Metrics   http.Handler         // answers GET /metrics for who may look; nil = there are none
+	Probes    map[string]Probe     // what anybody may ask, by path
+	LoggedIn  func(outcome string) // told of each try to log in: ok, wrong, limited; nil = nobody is
+	Log       *slog.Logger
 }
 
 // Server serves pages.
@@ -127,7 +132,7 @@ func (s *Server) frame(role Role) page.Frame {
 // seenBy is a request that is answered with what the role may see.
 func (s *Server) seenBy(role Role, q *http.Request) *http.Request {
 	if s.o.Numbers && role == Viewer {
-		return q.WithContext(query.WithoutContent(q.Context()))
+		return q.WithContext(request.WithoutContent(q.Context()))
 	}
 	return q
 }

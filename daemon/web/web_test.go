@@ -23,6 +23,9 @@ import (
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
@@ -44,7 +47,7 @@ type fixture struct {
 	pages    *Server
 	client   *http.Client // follows no redirection
 	reached  []string     // what came through to the API
-	now      *query.Snapshot
+	now      *snapshot.Snapshot
 }
 
 func newFixture(t *testing.T, cells int, change ...func(*trial.State)) *fixture {
@@ -79,16 +82,19 @@ func newFixtureOf(t *testing.T, cells int, text string, change ...func(*trial.St
 	if cells > 0 {
 		f.check(f.store.Do(t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, cells, change...) }))
 	}
-	reader := query.New(query.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open})
-	var none *query.Snapshot
+	snapshots := snapshot.NewLatest(nil)
+	sums := summaries.New(summaries.Options{Store: f.store, Snapshots: snapshots})
+	reader := query.New(query.Options{Store: f.store, Snapshots: snapshots, Summaries: sums, OpenBlob: f.store.Blobs().Open})
+	trials := trialview.New(trialview.Options{Store: f.store, StateDir: f.store.Dir(), OpenBlob: f.store.Blobs().Open})
+	var none *snapshot.Snapshot
 	edit := none.Edit()
-	edit.PutRun(query.RunView{Address: "run.r", Desired: d, File: "a.hcl"}, true)
+	edit.PutRun(snapshot.RunView{Address: "run.r", Desired: d, File: "a.hcl"}, true)
 	f.now = edit.Done(set, nil, "")
-	reader.Publish(f.now)
+	reader.Snapshots.Publish(f.now)
 	f.sessions, err = OpenSessions(t.Context(), f.store, false)
 	f.check(err)
 	f.pages = New(Options{
-		Reader: reader, Sessions: f.sessions, Owner: f.store.Owner(), Version: "v0", Hosts: []string{"evals.example.org"}, Log: slog.New(slog.DiscardHandler),
+		Reader: reader, Trials: trials, Summaries: sums, Sessions: f.sessions, Owner: f.store.Owner(), Version: "v0", Hosts: []string{"evals.example.org"}, Log: slog.New(slog.DiscardHandler),
 		API:     http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { f.reached = append(f.reached, q.Method+" "+q.URL.Path) }),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "numbers") }),
 		Probes:  map[string]Probe{"/readyz": func(w http.ResponseWriter, details bool) { _, _ = fmt.Fprint(w, "details: ", details) }},

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/assayd/assayd/reconcile/hold"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -188,17 +188,17 @@ func (d *Desk) check(a Asked, now time.Time) error {
 	case err != nil:
 		return err
 	case !a.Until.IsZero() && !a.Until.After(now):
-		return query.Mistakef("hold %s until %s: that is over", a.Target, a.Until.UTC().Format(time.RFC3339))
+		return request.Mistakef("hold %s until %s: that is over", a.Target, a.Until.UTC().Format(time.RFC3339))
 	case !printable(a.Reason, maxReason):
-		return query.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
+		return request.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
 	case a.Most < 0:
-		return query.Mistakef("throttle %s to %d: give a whole number from 1 on, or off", a.Target, a.Most)
+		return request.Mistakef("throttle %s to %d: give a whole number from 1 on, or off", a.Target, a.Most)
 	case a.Most > 0 && a.Calls:
-		return query.Mistakef("throttle %s: requests for models are held by a pause alone: assayd pause %s --calls", a.Target, a.Target)
+		return request.Mistakef("throttle %s: requests for models are held by a pause alone: assayd pause %s --calls", a.Target, a.Target)
 	case a.Most > 0 && t.Parallel == 0:
-		return query.Mistakef("throttle %s: only a run can be throttled; pause it instead", a.Target)
+		return request.Mistakef("throttle %s: only a run can be throttled; pause it instead", a.Target)
 	case a.Most > 0 && a.Most >= t.Parallel:
-		return query.Mistakef("throttle %s to %d: its file says parallel = %d, and a throttle must be below that; to have more at once, edit the file", a.Target, a.Most, t.Parallel)
+		return request.Mistakef("throttle %s to %d: its file says parallel = %d, and a throttle must be below that; to have more at once, edit the file", a.Target, a.Most, t.Parallel)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/note"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -61,13 +61,13 @@ func (a Noted) action() string {
 func (a Noted) check() error {
 	switch {
 	case (a.Text == "") == (a.Tag == ""):
-		return query.Mistakef("note %s: give a text, or a tag", a.Target)
+		return request.Mistakef("note %s: give a text, or a tag", a.Target)
 	case a.Tag != "" && !note.IsTag(a.Tag):
-		return query.Mistakef("tag %s: a tag has letters, digits, and . _ : - behind the first one, 40 at most", a.Target)
+		return request.Mistakef("tag %s: a tag has letters, digits, and . _ : - behind the first one, 40 at most", a.Target)
 	case a.Text != "" && (!printable(a.Text, note.MaxText) || strings.TrimSpace(a.Text) == ""):
-		return query.Mistakef("note %s: a note is one line of printable text of at most %d bytes", a.Target, note.MaxText)
+		return request.Mistakef("note %s: a note is one line of printable text of at most %d bytes", a.Target, note.MaxText)
 	case a.Remove && a.Tag == "":
-		return query.Mistakef("note %s: notes stay; only a tag can be removed", a.Target)
+		return request.Mistakef("note %s: notes stay; only a tag can be removed", a.Target)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func (a Noted) changes(ctx context.Context, set note.Set) (bool, error) {
 	case a.Remove:
 		return has, nil
 	case a.Tag != "" && !has && len(set.Tags) >= note.MaxTags:
-		return false, query.Conflictf("tag %s: it has %d tags, which is as many as there may be; remove one with assayd untag", a.Target, len(set.Tags))
+		return false, request.Conflictf("tag %s: it has %d tags, which is as many as there may be; remove one with assayd untag", a.Target, len(set.Tags))
 	case a.Tag != "":
 		return !has, nil
 	}
@@ -143,7 +143,7 @@ func (a Noted) changes(ctx context.Context, set note.Set) (bool, error) {
 		return false, nil
 	}
 	if len(set.Notes) >= note.MaxNotes {
-		return false, query.Conflictf("note %s: it has %d notes, which is as many as there may be", a.Target, len(set.Notes))
+		return false, request.Conflictf("note %s: it has %d notes, which is as many as there may be", a.Target, len(set.Notes))
 	}
 	return true, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/note"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 )
@@ -126,7 +126,7 @@ func TestNotes(t *testing.T) {
 // A target bears so many notes and tags, and no more.
 func TestNotesAreBounded(t *testing.T) {
 	k, bears, _ := newNotes(t)
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	for i := range note.MaxNotes + 1 {
 		_, err := k.Put(t.Context(), control.Noted{Target: "run.r", Text: fmt.Sprint("note ", i)})
 		if full := i == note.MaxNotes; full != errors.As(err, &conflict) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/trial"
@@ -52,7 +52,7 @@ type Ask struct {
 // Check fails for a reason that cannot be shown.
 func (a Ask) Check() error {
 	if !printable(a.Reason, maxReason) {
-		return query.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
+		return request.Mistakef("the reason must be one line of printable text of at most %d bytes", maxReason)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func (k *Orders) forget(id string) {
 }
 
 // Stop makes the time of a trial's agent be over now. What is so already stays as it is; a trial whose agent is not at
-// work is a *query.Conflict.
+// work is a *request.Conflict.
 func (k *Orders) Stop(ctx context.Context, a Ask) (Changed, error) {
 	s, err := k.o.Trial(ctx, a.Target)
 	if err == nil {
@@ -194,7 +194,7 @@ func (k *Orders) Stop(ctx context.Context, a Ask) (Changed, error) {
 	was, asked := k.Of(s.ID, s.Try)
 	switch {
 	case asked && was.Action == Cancel:
-		return Changed{}, query.Conflictf("stop %s: it is being cancelled", s.ID)
+		return Changed{}, request.Conflictf("stop %s: it is being cancelled", s.ID)
 	case s.Reason == trial.ReasonStopped && s.Phase == trial.Done:
 		return Changed{Target: s.ID, State: Stopped, Says: fmt.Sprintf("%s is %s", s.ID, s.Detail)}, nil
 	case s.Reason == trial.ReasonStopped:
@@ -218,14 +218,14 @@ func works(verb string, s trial.State) error {
 	case trial.Running:
 		return nil
 	case trial.Pending, trial.Images, trial.Sane, trial.Create, trial.Await:
-		return query.Conflictf("%s %s: its agent has not begun%s", verb, s.ID, instead)
+		return request.Conflictf("%s %s: its agent has not begun%s", verb, s.ID, instead)
 	case trial.Done:
 		if final(s) {
-			return query.Conflictf("%s %s: it is over", verb, s.ID)
+			return request.Conflictf("%s %s: it is over", verb, s.ID)
 		}
-		return query.Conflictf("%s %s: it waits for its next try%s", verb, s.ID, instead)
+		return request.Conflictf("%s %s: it waits for its next try%s", verb, s.ID, instead)
 	}
-	return query.Conflictf("%s %s: its agent has ended (%s); it is being judged", verb, s.ID, s.Reason)
+	return request.Conflictf("%s %s: its agent has ended (%s); it is being judged", verb, s.ID, s.Reason)
 }
 
 // MoreTime asks for a later deadline of a trial.
@@ -240,14 +240,14 @@ const maxExtension = 30 * 24 * time.Hour
 // Check fails for a time that is none.
 func (m MoreTime) Check() error {
 	if m.Seconds < 1 || m.Seconds > int64(maxExtension/time.Second) {
-		return query.Mistakef("the time must be from 1s to %dh, in whole seconds, such as 30m or 2h", int(maxExtension.Hours()))
+		return request.Mistakef("the time must be from 1s to %dh, in whole seconds, such as 30m or 2h", int(maxExtension.Hours()))
 	}
 	return m.Ask.Check()
 }
 
 // Extend moves the deadline of a trial whose agent works to what its spec declares and some time more. Asking for the same
 // once more changes nothing; an earlier deadline than the one in force, and a trial whose agent is not at work, are a
-// *query.Conflict.
+// *request.Conflict.
 func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	s, err := k.o.Trial(ctx, m.Target)
 	if err == nil {
@@ -261,13 +261,13 @@ func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	}
 	was, asked := k.Of(s.ID, s.Try)
 	if asked && was.Action != Extend {
-		return Changed{}, query.Conflictf("extend %s: it is %s", s.ID, was)
+		return Changed{}, request.Conflictf("extend %s: it is %s", s.ID, was)
 	}
 	if !s.Line.Now().Before(s.Deadline) {
-		return Changed{}, query.Conflictf("extend %s: its time is over", s.ID)
+		return Changed{}, request.Conflictf("extend %s: its time is over", s.ID)
 	}
 	if why := s.MayExtend(); why != "" {
-		return Changed{}, query.Conflictf("extend %s: %s", s.ID, why)
+		return Changed{}, request.Conflictf("extend %s: %s", s.ID, why)
 	}
 	o, now := Order{Action: Extend, Try: s.Try, Until: s.DeclaredDeadline().Add(time.Duration(m.Seconds) * time.Second)}, s.Deadline
 	if asked {
@@ -275,14 +275,14 @@ func (k *Orders) Extend(ctx context.Context, m MoreTime) (Changed, error) {
 	}
 	switch {
 	case o.Until.Before(now):
-		return Changed{}, query.Conflictf("extend %s: it has more time than that, until %s. Time is not taken away; to end it now: assayd stop %s", s.ID, plan.Stamp(now), s.ID)
+		return Changed{}, request.Conflictf("extend %s: it has more time than that, until %s. Time is not taken away; to end it now: assayd stop %s", s.ID, plan.Stamp(now), s.ID)
 	case o.Until.Equal(now):
 		return Changed{Target: s.ID, State: Extended, Says: fmt.Sprintf("%s is %s", s.ID, was)}, nil
 	}
 	return k.put(ctx, s, m.Ask, o, Extended)
 }
 
-// Cancel ends a trial without a verdict. One that is over otherwise is a *query.Conflict.
+// Cancel ends a trial without a verdict. One that is over otherwise is a *request.Conflict.
 func (k *Orders) Cancel(ctx context.Context, a Ask) (Changed, error) {
 	s, err := k.o.Trial(ctx, a.Target)
 	if err == nil {
@@ -296,7 +296,7 @@ func (k *Orders) Cancel(ctx context.Context, a Ask) (Changed, error) {
 	case final(s) && s.Result.Status == trial.Cancelled:
 		return Changed{Target: s.ID, State: Cancelled, Says: s.ID + " is cancelled"}, nil
 	case final(s):
-		return Changed{}, query.Conflictf("cancel %s: it is over", s.ID)
+		return Changed{}, request.Conflictf("cancel %s: it is over", s.ID)
 	case asked && was.Action == Cancel:
 		c := Changed{Target: s.ID, State: Cancelling, Says: fmt.Sprintf("%s is %s", s.ID, was)}
 		return c, k.o.Tell(ctx, s.ID, was) // it may have failed before
@@ -333,7 +333,7 @@ func (k *Orders) put(ctx context.Context, s trial.State, a Ask, o Order, state s
 		case err != nil:
 			return err
 		case final(now): // while it was asked
-			return query.Conflictf("it is over")
+			return request.Conflictf("it is over")
 		}
 		if err := tx.PutMeta(orderKeys+s.ID, string(text)); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/reconcile/control"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
@@ -117,7 +117,7 @@ func TestATrialThatEndsMeanwhileLeavesNoOrder(t *testing.T) {
 	k := newOrdered(newFixture(t))
 	k.set("before", 1, trial.Running, false)
 	k.during = func() { k.set("before", 1, trial.Done, true) }
-	var conflict *query.Conflict
+	var conflict *request.Conflict
 	if _, err := k.Cancel(t.Context(), control.Ask{Target: "before"}); !errors.As(err, &conflict) {
 		t.Errorf("a trial that ends right before the order is stored: %v", err)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -81,7 +82,7 @@ const evalTry = 1
 
 // Evaluate judges an archive with a task's judge as it is now, as the only round of a
 // session of its own, and waits for the verdict. What is wrong with Files comes as
-// diagnostics, and what else the asker must mend as a *query.Mistake or a *round.Refusal. When
+// diagnostics, and what else the asker must mend as a *request.Mistake or a *round.Refusal. When
 // the context ends, the round is given up.
 func (r *Evaluator) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, ds config.Diagnostics, err error) {
 	set, ds, err := r.AskedSet(ctx, e)
@@ -94,7 +95,7 @@ func (r *Evaluator) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, 
 	}
 	out.PrivateSet = t.Private != nil
 	if e.Private && !out.PrivateSet {
-		return out, ds, query.Mistakef("%s has no private set", out.Task)
+		return out, ds, request.Mistakef("%s has no private set", out.Task)
 	}
 	if e.Trial != "" {
 		stored, err := r.storedArchive(ctx, e, &out)
@@ -118,7 +119,7 @@ func (r *Evaluator) Evaluate(ctx context.Context, e Evaluation) (out Evaluated, 
 // those in force, with the file of the asked task as it is now.
 func (r *Evaluator) AskedSet(ctx context.Context, e Evaluation) (*config.Set, config.Diagnostics, error) {
 	if r.o.Host.Judge == nil {
-		return nil, nil, query.ErrIdle
+		return nil, nil, request.ErrIdle
 	}
 	set, ds, err := r.o.Reader.SpecsFor(ctx, e.Files)
 	if err != nil || ds.HasErrors() || len(e.Files) > 0 {
@@ -145,23 +146,23 @@ func (r *Evaluator) judgeIn(ctx context.Context, session round.Session, e Evalua
 func (r *Evaluator) askedTask(ctx context.Context, set *config.Set, e Evaluation, out *Evaluated) (t task.Task, err error) {
 	address := e.Task
 	if address == "" {
-		state, err := r.o.Reader.StateOfTrial(ctx, e.Trial)
+		state, err := history.ReadTrial(ctx, r.o.Store, e.Trial)
 		if err != nil {
 			return t, err
 		}
-		address = query.AddressIn(set, state.Cell.Task.Benchmark, state.Cell.Task.Name)
-		if t, ok := query.TaskOfRun(set, state); ok {
+		address = tasklookup.AddressIn(set, state.Cell.Task.Benchmark, state.Cell.Task.Name)
+		if t, ok := tasklookup.OfRun(set, state); ok {
 			out.Task = address
 			return t, judgeable(t, address)
 		}
 	}
-	selected, err := query.FindTask(set, address)
+	selected, err := tasklookup.Find(set, address)
 	if err != nil {
 		return t, err
 	}
 	out.Task = selected.Address()
 	if gaps := selected.Unsupported(); len(gaps) > 0 {
-		return t, query.Mistakef("%s: %s is not in this version yet", out.Task, gaps[0])
+		return t, request.Mistakef("%s: %s is not in this version yet", out.Task, gaps[0])
 	}
 	if t, err = plan.CompileTask(selected); err != nil {
 		return t, err
@@ -171,7 +172,7 @@ func (r *Evaluator) askedTask(ctx context.Context, set *config.Set, e Evaluation
 
 func judgeable(t task.Task, address string) error {
 	if t.Judge.Game != "" {
-		return query.Mistakef("%s is a game: it is played, and has no archive to judge", address)
+		return request.Mistakef("%s is a game: it is played, and has no archive to judge", address)
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func judgeable(t task.Task, address string) error {
 // storedArchive opens the archive of a round that was accepted earlier. A trial counts its
 // rounds through all tries, so that a name means one of them.
 func (r *Evaluator) storedArchive(ctx context.Context, e Evaluation, out *Evaluated) (io.ReadCloser, error) {
-	if _, err := r.o.Reader.StateOfTrial(ctx, e.Trial); err != nil {
+	if _, err := history.ReadTrial(ctx, r.o.Store, e.Trial); err != nil {
 		return nil, err
 	}
 	all, err := r.o.Ledger.Submissions(ctx, e.Trial)
@@ -193,7 +194,7 @@ func (r *Evaluator) storedArchive(ctx context.Context, e Evaluation, out *Evalua
 			continue
 		}
 		if sub.Archive == "" {
-			return nil, query.Mistakef("%s of %s has no archive", e.Round, e.Trial)
+			return nil, request.Mistakef("%s of %s has no archive", e.Round, e.Trial)
 		}
 		whole, err := r.o.Ledger.Submission(ctx, sub.ID)
 		if err != nil {
@@ -202,11 +203,11 @@ func (r *Evaluator) storedArchive(ctx context.Context, e Evaluation, out *Evalua
 		out.Of, out.Before = e.Trial+"/"+e.Round, whole.Report
 		stored, err := r.o.Host.OpenBlob(sub.Archive)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, query.Mistakef("the archive of %s is not kept any more", out.Of)
+			return nil, request.Mistakef("the archive of %s is not kept any more", out.Of)
 		}
 		return stored, err
 	}
-	return nil, query.Mistakef("%s has no round %q; its rounds are %q", e.Trial, e.Round, known)
+	return nil, request.Mistakef("%s has no round %q; its rounds are %q", e.Trial, e.Round, known)
 }
 
 // evalSession makes the images and the right to submit.

@@ -6,8 +6,9 @@ import (
 	"slices"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 )
 
 // AsItIsNow is the set with the file that declares the asked task as that file and its
@@ -42,9 +43,9 @@ func (r *Evaluator) AsItIsNow(ctx context.Context, set *config.Set, e Evaluation
 // askedNames are the benchmark and the task that are asked for; the latter may be "".
 func (r *Evaluator) askedNames(ctx context.Context, e Evaluation) (config.Ref, error) {
 	if e.Task != "" {
-		return query.SplitAddress(e.Task)
+		return tasklookup.Split(e.Task)
 	}
-	state, err := r.o.Reader.StateOfTrial(ctx, e.Trial)
+	state, err := history.ReadTrial(ctx, r.o.Store, e.Trial)
 	return config.Ref{Name: state.Cell.Task.Benchmark, Task: state.Cell.Task.Name}, err
 }
 

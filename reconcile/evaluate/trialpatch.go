@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
@@ -20,7 +21,7 @@ var ErrNeedsEngine = errors.New("it takes a container engine to tell what was ch
 // in single mode the patch that was judged, else what the archive of its best round, or of its
 // last one, changes. That of a trial without either is empty.
 func (r *Evaluator) Patch(ctx context.Context, id string) (diff []byte, err error) {
-	s, err := r.o.Reader.StateOfTrial(ctx, id)
+	s, err := history.ReadTrial(ctx, r.o.Store, id)
 	if err != nil {
 		return nil, err
 	}

@@ -16,18 +16,18 @@ import (
 
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/task/swebench"
 )
 
 // Options are what Reports are made from.
 type Options struct {
-	Store    *store.Store
-	Ledger   *ledger.Submissions
-	Reader   *query.Reader
-	StateDir string // where logs of trials lie
-	Log      *slog.Logger
+	Store     *store.Store
+	Ledger    *ledger.Submissions
+	Snapshots *snapshot.Latest
+	StateDir  string // where logs of trials lie
+	Log       *slog.Logger
 }
 
 // Reports writes what the harnesses of others say at the end, for runs in single mode and as
@@ -104,7 +104,7 @@ const finishTime = 10 * time.Second
 // Finish writes what is stale when all else has ended: after `assayd run` there may be no
 // next daemon.
 func (r *Reports) Finish(ctx context.Context) {
-	now := r.o.Reader.Latest()
+	now := r.o.Snapshots.Get()
 	if now == nil || now.Set == nil {
 		return
 	}
@@ -138,14 +138,14 @@ type runFacts struct {
 	several bool              // it has several agents
 }
 
-func factsOf(s *query.Snapshot, address string) runFacts {
+func factsOf(s *snapshot.Snapshot, address string) runFacts {
 	run := s.Set.Run(strings.TrimPrefix(address, "run."))
 	return runFacts{s.Run(address).Desired.Wanted(), run != nil && len(run.Agents) > 1}
 }
 
 // writeLatest writes the files of the latest execution of a run.
 func (r *Reports) writeLatest(ctx context.Context, address string) error {
-	now, err := r.o.Reader.Snapshot(ctx)
+	now, err := r.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return err
 	}

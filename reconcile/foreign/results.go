@@ -42,7 +42,7 @@ func summaryOf(results []harnessResult) sweforge.Summary {
 // Harness is what swe-forge's harness would say of the latest execution of a run in single
 // mode; ok is false for any other, and before a trial of it is over.
 func (r *Reports) Harness(ctx context.Context, address string) (s sweforge.Summary, ok bool, err error) {
-	now, err := r.o.Reader.Snapshot(ctx)
+	now, err := r.o.Snapshots.Wait(ctx)
 	if err != nil || now.Set == nil {
 		return s, false, err
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -74,6 +75,15 @@ func KnownTrial(tx *store.Tx, id string) (s trial.State, err error) {
 		return s, err
 	}
 	return StateOf(row)
+}
+
+// ReadTrial is KnownTrial in a transaction of its own.
+func ReadTrial(ctx context.Context, of *store.Store, id string) (s trial.State, err error) {
+	err = of.View(ctx, func(tx *store.Tx) error {
+		s, err = KnownTrial(tx, id)
+		return err
+	})
+	return s, err
 }
 
 // KnownRound is a submission of a trial by the name of its round, such as agent-3, without the tests of its report. One that

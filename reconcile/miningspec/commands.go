@@ -8,12 +8,12 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/control"
 	"github.com/assayd/assayd/reconcile/ledger"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // Cancel ends the present work for a spec; it begins again when the spec is edited, or by Rerun. It returns
-// query.ErrNothing where there is nothing to end.
+// request.ErrNothing where there is nothing to end.
 func (m *Minings) Cancel(ctx context.Context, a control.Ask) (c control.Changed, err error) {
 	address := a.Target
 	spec, l := m.o.Spec(address), m.live[address]
@@ -27,7 +27,7 @@ func (m *Minings) Cancel(ctx context.Context, a control.Ask) (c control.Changed,
 		c.Changed = false
 		return c, nil
 	case spec == nil || l == nil && state.Done(spec.Generation):
-		return c, fmt.Errorf("cancel %s: %w", address, query.ErrNothing)
+		return c, fmt.Errorf("cancel %s: %w", address, request.ErrNothing)
 	case a.DryRun:
 		return c, nil
 	}
@@ -61,7 +61,7 @@ func (m *Minings) Revive(ctx context.Context, address string) error {
 	return m.rerun(ctx, address, nil)
 }
 
-// Rerun has a spec that is over read its source again, as a user asks. It returns a *query.Conflict where it cannot.
+// Rerun has a spec that is over read its source again, as a user asks. It returns a *request.Conflict where it cannot.
 func (m *Minings) Rerun(ctx context.Context, address string) error {
 	record := control.NewRecord(ctx, control.Rerun, address)
 	return m.rerun(ctx, address, &record)
@@ -71,9 +71,9 @@ func (m *Minings) rerun(ctx context.Context, address string, asked *control.Reco
 	spec := m.o.Spec(address)
 	switch {
 	case spec == nil:
-		return query.Conflictf("rerun %s: no file declares it", address)
+		return request.Conflictf("rerun %s: no file declares it", address)
 	case m.Works(address):
-		return query.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
+		return request.Conflictf("rerun %s: it is at work; cancel it or wait for its end", address)
 	}
 	if err := m.renew(ctx, *spec, ledger.MiningState{Over: true}, asked); err != nil {
 		return err

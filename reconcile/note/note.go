@@ -1,9 +1,11 @@
 package note
 
 import (
+	"context"
 	"regexp"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -45,4 +47,13 @@ func Of(tx *store.Tx, target string) (s Set, err error) {
 	}
 	s.Tags, err = tx.Tags(target)
 	return s, err
+}
+
+// For is Of for the caller of the context. A caller who may not see content gets the tags alone: a note may quote something.
+func For(ctx context.Context, tx *store.Tx, target string) (Set, error) {
+	set, err := Of(tx, target)
+	if request.HidesContent(ctx) {
+		set.Notes = nil
+	}
+	return set, err
 }

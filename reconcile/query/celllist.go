@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial"
@@ -108,14 +111,14 @@ func CellStates() []string {
 // CellsAfter returns at most limit trials of an execution that come behind the one with the key; the
 // first ones come behind the zero key. A run that is not known is an ErrUnknown.
 func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, limit int) (infos []CellInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		last, err := tx.LatestExecution(f.Run)
 		if errors.Is(err, store.ErrNotFound) {
-			return now.notBegun(f.Run)
+			return notBegun(now, f.Run)
 		}
 		if err != nil {
 			return err
@@ -161,11 +164,11 @@ func (r *Reader) CellsAfter(ctx context.Context, f CellFilter, after CellKey, li
 }
 
 // notBegun is nil for a run that is declared, which has no trials then, and else an ErrUnknown.
-func (s *Snapshot) notBegun(address string) error {
-	if s.Run(address).Desired != nil {
+func notBegun(now *snapshot.Snapshot, address string) error {
+	if now.Run(address).Desired != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, s.Addresses()))
+	return fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 }
 
 func cellInfo(c store.CellRow) CellInfo {
@@ -179,4 +182,38 @@ func cellInfo(c store.CellRow) CellInfo {
 		info.Flags = []string{}
 	}
 	return info
+}
+
+// maxAttempts bounds the trials that a side has at one task.
+const maxAttempts = 200
+
+// SideTrials are the trials that a side, named as for summaries.Pairwise, has at a task, in the order in which they began. The task has
+// its benchmark before a dot, as comparisons name it. Without any it is an ErrUnknown.
+func (r *Reader) SideTrials(ctx context.Context, side, task string) (trials []CellInfo, err error) {
+	of, agent, err := r.o.Summaries.Side(ctx, side)
+	if err != nil {
+		return nil, err
+	}
+	name := task
+	if benchmark, rest, ok := strings.Cut(task, "."); ok {
+		name = benchmark + "/" + rest
+	}
+	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
+		asked := store.CellQuery{Spec: of.Address, Execution: of.N, Task: name, Limit: maxAttempts, Agent: agent}
+		cells, err := tx.CellsOf(asked)
+		if at := strings.LastIndex(agent, " "); err == nil && len(cells) == 0 && at > 0 { // its label, and its model where it has several
+			asked.Agent, asked.Model = agent[:at], agent[at+1:]
+			cells, err = tx.CellsOf(asked)
+		}
+		for _, c := range cells {
+			if c.State != history.StateSuperseded {
+				trials = append(trials, cellInfo(c))
+			}
+		}
+		return err
+	})
+	if err == nil && len(trials) == 0 {
+		err = history.Unknown("%s has no trial at %s", side, task)
+	}
+	return trials, err
 }

@@ -1,79 +1,9 @@
 package query
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/judge/round"
 )
-
-// Content is what agents and hidden tests wrote, and what tells of those tests: logs, outputs, diffs, steps, files, names and
-// messages of tests, instructions. Somebody may be let see numbers and not that.
-
-type withoutContent struct{}
-
-// WithoutContent is a context in which a Reader answers without content: texts are left out of answers that have
-// numbers, too, and what is nothing else is refused with a *Hidden.
-func WithoutContent(ctx context.Context) context.Context {
-	return context.WithValue(ctx, withoutContent{}, true)
-}
-
-// HidesContent reports whether who asks is to see no content.
-func HidesContent(ctx context.Context) bool { return ctx.Value(withoutContent{}) != nil }
-
-// Hidden is an error of a request for nothing but content, from somebody who is to see none.
-type Hidden struct{ what string }
-
-func (h *Hidden) Error() string {
-	return fmt.Sprintf(`%s are not shown to viewers: the settings say http { content = "metadata" }`, h.what)
-}
-
-// HiddenFrom is the error of who asks for things, in the plural, and is to see no content.
-func HiddenFrom(what string) error { return &Hidden{what} }
-
-// needsContent refuses who is to see no content. what are things, in the plural.
-func needsContent(ctx context.Context, what string) error {
-	if HidesContent(ctx) {
-		return &Hidden{what}
-	}
-	return nil
-}
-
-// muted is a report without what tests wrote; its counts and numbers stay.
-func muted(r *round.Report) *round.Report {
-	if r == nil {
-		return nil
-	}
-	m := *r
-	m.Summary, m.Problem, m.Output, m.Outputs = "", "", "", ""
-	m.Tests, m.Metrics, m.Expected = nil, nil, nil
-	return &m
-}
-
-func muteRounds(rounds []Round) {
-	for i := range rounds {
-		rounds[i].Report = muted(rounds[i].Report)
-	}
-}
-
-// mute leaves out content.
-func (t *TrialStatus) mute() {
-	t.Detail = ""
-	if t.Extended != nil {
-		later := *t.Extended
-		later.Detail, t.Extended = "", &later
-	}
-	muteRounds(t.Rounds)
-	muteRounds(t.Private)
-	if t.Decoys != nil {
-		d := *t.Decoys
-		d.Rounds, d.Unchecked, d.Flaky = nil, nil, nil
-		t.Decoys = &d
-	}
-}
 
 // mute leaves out content of all trials, and names of files that tasks are made of.
 func (s *Status) mute() {
@@ -83,7 +13,7 @@ func (s *Status) mute() {
 		run.Notes = nil // a note may quote something
 		run.Stale, run.Differs = mutedStale(run.Stale), mutedStale(run.Differs)
 		for j := range run.Trials {
-			run.Trials[j].mute()
+			run.Trials[j].Mute()
 		}
 	}
 }
@@ -103,11 +33,4 @@ func mutedDiagnostics(ds config.Diagnostics) config.Diagnostics {
 		muted[i] = d
 	}
 	return muted
-}
-
-// muteTests leaves out names and words of tests; which of them passed stays.
-func muteTests(tests []TestInfo) {
-	for i := range tests {
-		tests[i].Test = parser.Test{Status: tests[i].Status}
-	}
 }

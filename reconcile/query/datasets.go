@@ -2,8 +2,12 @@ package query
 
 import (
 	"context"
+	"strings"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/request"
 )
 
 // Datasets are those of imports that lie elsewhere. Config.Import begins to fetch what is not
@@ -30,7 +34,7 @@ type Fetch struct {
 func (r *Reader) Fetch(ctx context.Context, paths []string, tell func(Fetch)) error {
 	inputs, err := config.ReadAll(paths)
 	if err != nil {
-		return Mistakef("read specs: %w", err)
+		return request.Mistakef("read specs: %w", err)
 	}
 	r.FetchImports(ctx, config.Imports(inputs, r.o.Config), tell)
 	return ctx.Err()
@@ -68,4 +72,12 @@ func (r *Reader) fetching(set *config.Set, name string) string {
 		}
 	}
 	return ""
+}
+
+// waitsOf says what a run waits for before it begins, and how far that is.
+func (r *Reader) waitsOf(s *snapshot.Snapshot, address string, d *plan.Run) string {
+	if d == nil || d.Waits == "" {
+		return ""
+	}
+	return d.Waits + r.fetching(s.Set, strings.TrimPrefix(address, "run."))
 }

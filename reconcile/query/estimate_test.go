@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -22,9 +23,9 @@ func TestARunThatHasNotBegunIsEstimated(t *testing.T) {
 		set := loaded(t, benchmarkSpec+"run \"next\" {\n tasks = [benchmark.edge]\n attempts = 8\n parallel = 2\n agent \"nop\" {}\n}\n")
 		d, err := plan.Compile(set, *set.Run("next"))
 		check(t, err)
-		edit := r.Latest().Edit()
-		edit.PutRun(RunView{Address: "run.next", Desired: d}, true)
-		r.Publish(edit.Done(set, nil, ""))
+		edit := r.Snapshots.Get().Edit()
+		edit.PutRun(snapshot.RunView{Address: "run.next", Desired: d}, true)
+		r.Snapshots.Publish(edit.Done(set, nil, ""))
 		before := h.store.Work()
 		run, err := r.RunOf(t.Context(), "run.next")
 		check(t, err)

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +9,8 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/history/historytest"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
@@ -17,15 +18,7 @@ import (
 
 var noon = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-const benchmarkSpec = `
-benchmark "edge" {
-  task "one" {
-    image = "work:1"
-    instruction = "do"
-    judge { command = "true" }
-  }
-}
-`
+const benchmarkSpec = historytest.Benchmark
 
 // fixture is a store that a Reader answers from, without a reconciler.
 type fixture struct {
@@ -42,20 +35,22 @@ func newFixture(t *testing.T) *fixture {
 
 // reader answers with a first snapshot in which nothing is declared.
 func (h *fixture) reader() *Reader {
-	r := New(Options{Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
-	var none *Snapshot
-	r.Publish(none.Edit().Done(nil, nil, ""))
+	r := New(options(h.store))
+	var none *snapshot.Snapshot
+	r.Snapshots.Publish(none.Edit().Done(nil, nil, ""))
 	return r
+}
+
+// options are those of a reader of a store, without a snapshot.
+func options(s *store.Store) Options {
+	snapshots := snapshot.NewLatest(nil)
+	return Options{Store: s, Snapshots: snapshots, Summaries: summaries.New(summaries.Options{Store: s, Snapshots: snapshots}), OpenBlob: s.Blobs().Open}
 }
 
 // plantCells stores so many trials of run.r e1 that are over. change is applied to each before.
 func (h *fixture) plantCells(n int, change ...func(*trial.State)) *plan.Run {
 	h.t.Helper()
-	set := loaded(h.t, benchmarkSpec+fmt.Sprintf("run \"r\" {\n tasks = [benchmark.edge]\n auto_eval = \"0s\"\n attempts = %d\n agent \"nop\" {}\n}\n", n))
-	d, err := plan.Compile(set, *set.Run("r"))
-	check(h.t, err)
-	check(h.t, h.store.Do(h.t.Context(), func(tx *store.Tx) error { return historytest.PutEnded(tx, d, n, change...) }))
-	return d
+	return historytest.Plant(h.t, h.store, n, change...)
 }
 
 func loaded(t *testing.T, text string) *config.Set {

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/trial"
@@ -102,7 +103,7 @@ func (r *Reader) Health(ctx context.Context) (Health, error) {
 
 // HealthOf is Health for whoever has read the overview already.
 func (r *Reader) HealthOf(ctx context.Context, overview Overview) (h Health, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return h, err
 	}
@@ -153,7 +154,7 @@ func hostFindings(host HostState, now time.Time) (all []HealthFinding) {
 	return all
 }
 
-func specFindings(now *Snapshot) (all []HealthFinding) {
+func specFindings(now *snapshot.Snapshot) (all []HealthFinding) {
 	if now.Set == nil {
 		return nil
 	}

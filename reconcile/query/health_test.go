@@ -92,9 +92,11 @@ func TestWhatLooksWrongWithARun(t *testing.T) {
 // Health is the worst first, with since when it is seen, and forgets what is over.
 func TestHealth(t *testing.T) {
 	h := newFixture(t)
-	r := New(Options{Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open, Host: func() HostState { return HostState{Free: 1} }})
+	o := options(h.store)
+	o.Host = func() HostState { return HostState{Free: 1} }
+	r := New(o)
 	publish := func(status config.Status) {
-		r.Publish(r.Latest().Edit().Done(&config.Set{Files: []config.FileState{{Path: "/w/a.hcl", Display: "a.hcl", Status: status}}}, nil, ""))
+		r.Snapshots.Publish(r.Snapshots.Get().Edit().Done(&config.Set{Files: []config.FileState{{Path: "/w/a.hcl", Display: "a.hcl", Status: status}}}, nil, ""))
 	}
 	at := func() (Health, string) {
 		got, err := r.Health(t.Context())

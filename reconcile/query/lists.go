@@ -3,7 +3,6 @@ package query
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +13,9 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
@@ -45,12 +47,12 @@ type RunInfo struct {
 
 // RunsAfter returns at most limit runs whose address comes behind after.
 func (r *Reader) RunsAfter(ctx context.Context, after string, limit int) (infos []RunInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var page []RunView
-	for _, run := range inOrder(now.runs, after) {
+	var page []snapshot.RunView
+	for _, run := range now.RunsAfter(after) {
 		if len(page) == limit {
 			break
 		}
@@ -62,14 +64,14 @@ func (r *Reader) RunsAfter(ctx context.Context, after string, limit int) (infos 
 // RunOf returns a run, also one that no file declares any more and that was executed. Another is an
 // ErrUnknown.
 func (r *Reader) RunOf(ctx context.Context, address string) (RunInfo, error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return RunInfo{}, err
 	}
 	view := now.Run(address)
-	infos, err := r.runInfos(ctx, now, []RunView{view})
+	infos, err := r.runInfos(ctx, now, []snapshot.RunView{view})
 	if err == nil && len(infos) == 0 {
-		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, Suggest(address, now.Addresses()))
+		err = fmt.Errorf("%w: %s%s", history.ErrUnknown, address, request.Suggest(address, now.Addresses()))
 	}
 	if err != nil {
 		return RunInfo{}, err
@@ -93,7 +95,7 @@ func (r *Reader) estimate(ctx context.Context, d *plan.Run) (*plan.Estimate, err
 }
 
 // runInfos leaves out what is neither declared nor was executed.
-func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (infos []RunInfo, err error) {
+func (r *Reader) runInfos(ctx context.Context, now *snapshot.Snapshot, seen []snapshot.RunView) (infos []RunInfo, err error) {
 	err = r.o.Store.View(ctx, func(tx *store.Tx) error {
 		holds, err := hold.Read(tx)
 		if err != nil {
@@ -109,7 +111,7 @@ func (r *Reader) runInfos(ctx context.Context, now *Snapshot, seen []RunView) (i
 				return err
 			}
 			run.count(counts)
-			set, err := noted(ctx, tx, s.Address)
+			set, err := note.For(ctx, tx, s.Address)
 			if err != nil {
 				return err
 			}
@@ -166,13 +168,13 @@ type SpecInfo struct {
 
 // SpecsAfter returns at most limit spec files whose path comes behind after.
 func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos []SpecInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil || now.Set == nil {
 		return nil, err
 	}
 	for _, f := range behind(now.Set.Files, after, limit, func(f config.FileState) string { return f.Path }) {
 		ds := append(config.Diagnostics{}, f.Diagnostics...)
-		if HidesContent(ctx) {
+		if request.HidesContent(ctx) {
 			ds = mutedDiagnostics(ds)
 		}
 		infos = append(infos, SpecInfo{FileStatus{f.Display, f.Status}, f.Path, ds})
@@ -183,17 +185,17 @@ func (r *Reader) SpecsAfter(ctx context.Context, after string, limit int) (infos
 // TasksAfter returns at most limit tasks whose address comes behind after: those of a benchmark or a
 // mining spec, "" being all.
 func (r *Reader) TasksAfter(ctx context.Context, of, after string, limit int) (infos []TaskInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil || now.Set == nil {
 		return nil, err
 	}
 	set := now.Set
-	all := AllTasks(set)
+	all := tasklookup.All(set)
 	if of != "" {
 		kind, name, _ := strings.Cut(of, ".")
 		known := false
-		if all, known = tasksOf(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
-			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, Suggest(of, blockAddresses(set)))
+		if all, known = tasklookup.Of(set, config.Ref{Kind: kind, Name: name}); !known || kind != "benchmark" && kind != "mining" {
+			return nil, fmt.Errorf("%w: %s%s", history.ErrUnknown, of, request.Suggest(of, tasklookup.Blocks(set)))
 		}
 	}
 	for _, s := range behind(all, after, limit, config.Selected.Address) {
@@ -226,11 +228,11 @@ type MiningInfo struct {
 
 // MiningOf returns a mining spec; another is an ErrUnknown.
 func (r *Reader) MiningOf(ctx context.Context, address string) (m MiningInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return m, err
 	}
-	seen, is := now.minings.Get([]byte(address))
+	seen, is := now.Mining(address)
 	if !is {
 		return m, fmt.Errorf("%w: %s", history.ErrUnknown, address)
 	}
@@ -274,7 +276,7 @@ func (r *Reader) PullsBefore(ctx context.Context, address string, f store.PullFi
 	}); err != nil || len(infos) > 0 {
 		return infos, err
 	}
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -289,6 +291,3 @@ func (r *Reader) PullsBefore(ctx context.Context, address string, f store.PullFi
 	}
 	return nil, err
 }
-
-// errNotJudged says that a round has no verdict yet.
-var errNotJudged = errors.New("it has no verdict yet")

@@ -11,8 +11,9 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
-	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
 )
@@ -81,7 +82,7 @@ type OpenRun struct {
 
 // Load reads what there is to do, with at most limit open executions one by one.
 func (r *Reader) Load(ctx context.Context, limit int) (l Load, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return l, err
 	}
@@ -114,8 +115,8 @@ func (r *Reader) Load(ctx context.Context, limit int) (l Load, err error) {
 		}
 		return r.heldBack(tx, &l)
 	})
-	if stale.of.address != "" && err == nil && !r.o.Idle {
-		r.summaries.want(stale.of) // one at a time: who asks every few seconds must not have all made again and again
+	if stale.of.Address != "" && err == nil && !r.o.Idle {
+		r.want(stale.of) // one at a time: who asks every few seconds must not have all made again and again
 	}
 	return l, err
 }
@@ -151,7 +152,7 @@ func (r *Reader) budgets(tx *store.Tx, now time.Time) ([]budget.Period, error) {
 }
 
 // openRuns counts the cells of open executions, and returns the addresses of all.
-func (r *Reader) openRuns(tx *store.Tx, now *Snapshot, l *Load, limit int) (open map[string]bool, err error) {
+func (r *Reader) openRuns(tx *store.Tx, now *snapshot.Snapshot, l *Load, limit int) (open map[string]bool, err error) {
 	open = map[string]bool{}
 	var run OpenRun
 	end := func() {
@@ -198,7 +199,7 @@ func (r *Reader) openRuns(tx *store.Tx, now *Snapshot, l *Load, limit int) (open
 }
 
 // why cells of a run wait.
-func why(run RunView) string {
+func why(run snapshot.RunView) string {
 	switch {
 	case run.Desired != nil && run.Desired.Blocked != "":
 		return WaitsForBlocked
@@ -209,7 +210,7 @@ func why(run RunView) string {
 }
 
 // count counts the runs by state.
-func (l *Load) count(now *Snapshot, open map[string]bool) {
+func (l *Load) count(now *snapshot.Snapshot, open map[string]bool) {
 	for address, run := range now.Runs() {
 		l.Runs[stateOf(run.Desired, open[address])]++
 	}
@@ -229,12 +230,12 @@ func stateOf(d *plan.Run, open bool) string {
 
 // oldest is the execution whose kept summary lacks trials for the longest time.
 type oldest struct {
-	of doneOf
+	of summaries.Execution
 	at time.Time
 }
 
 // amount fills in what an open execution amounts to so far.
-func (r *Reader) amount(tx *store.Tx, now *Snapshot, run *OpenRun, stale *oldest) error {
+func (r *Reader) amount(tx *store.Tx, now *snapshot.Snapshot, run *OpenRun, stale *oldest) error {
 	spent, err := tx.SpentByExecution(run.Address, run.Execution)
 	if err != nil {
 		return err
@@ -247,26 +248,26 @@ func (r *Reader) amount(tx *store.Tx, now *Snapshot, run *OpenRun, stale *oldest
 	if err != nil {
 		return err
 	}
-	of := doneOf{run.Address, run.Execution}
-	last, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
+	of := summaries.Execution{Address: run.Address, N: run.Execution}
+	last, fresh, err := summaries.KeptOf(tx, of, counts)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	at := time.Time{}
 	if last != nil {
-		at = last.at
-		if rate := last.value.ResolvedRate; rate != nil {
+		at = last.Made
+		if rate := last.Summary.ResolvedRate; rate != nil {
 			run.Resolved = &rate.Value
 		}
 	}
-	if ended, _ := over(counts); !fresh && ended > 0 && (stale.of.address == "" || at.Before(stale.at)) && !r.summaries.rests(amount{of, kindSummary}) {
+	if !fresh && summaries.Ended(counts) > 0 && (stale.of.Address == "" || at.Before(stale.at)) && !r.o.Summaries.Rests(of) {
 		*stale = oldest{of, at}
 	}
 	return nil
 }
 
 // minings counts the open pull requests by stage; those that nobody is at work on are at the source.
-func minings(tx *store.Tx, now *Snapshot) (map[string]int, error) {
+func minings(tx *store.Tx, now *snapshot.Snapshot) (map[string]int, error) {
 	open, err := tx.OpenPullCount()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/ledger"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/mining"
@@ -29,7 +30,7 @@ type MiningStatus struct {
 }
 
 // miningStatus reads the state of a mining spec, with the names of its tasks.
-func (r *Reader) miningStatus(ctx context.Context, seen MiningView) (MiningStatus, error) {
+func (r *Reader) miningStatus(ctx context.Context, seen snapshot.MiningView) (MiningStatus, error) {
 	m, err := r.miningHead(ctx, seen)
 	if err != nil {
 		return m, err
@@ -45,7 +46,7 @@ func (r *Reader) miningStatus(ctx context.Context, seen MiningView) (MiningStatu
 
 // miningHead reads the state of a mining spec. It may have seen millions of pull requests, so the
 // loop has no part in it.
-func (r *Reader) miningHead(ctx context.Context, seen MiningView) (MiningStatus, error) {
+func (r *Reader) miningHead(ctx context.Context, seen snapshot.MiningView) (MiningStatus, error) {
 	m := MiningStatus{Address: seen.Address, State: "waiting", Note: seen.Note, Tasks: []string{}}
 	state, err := ledger.MiningStateOf(ctx, r.o.Store, seen.Address)
 	if err != nil {

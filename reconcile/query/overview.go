@@ -7,6 +7,8 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/hold"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/clock"
 )
@@ -33,13 +35,13 @@ const (
 
 // Overview reads what there is to see at a glance. It costs what it has, whatever else there is.
 func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return o, err
 	}
 	status := r.status(now)
 	o = Overview{Diagnostics: status.Diagnostics[:min(overviewWrong, len(status.Diagnostics))], Waits: status.Waits, Git: status.Git, Files: map[config.Status]int{}}
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		o.Diagnostics = mutedDiagnostics(o.Diagnostics)
 	}
 	for _, f := range status.Files {
@@ -62,7 +64,7 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 	}); err != nil {
 		return o, err
 	}
-	views := []RunView{}
+	views := []snapshot.RunView{}
 	for _, address := range working {
 		views = append(views, now.Run(address))
 	}
@@ -75,7 +77,7 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 		if len(views) >= len(working)+overviewLatest {
 			break
 		}
-		if !slices.ContainsFunc(views, func(v RunView) bool { return v.Address == address }) {
+		if !slices.ContainsFunc(views, func(v snapshot.RunView) bool { return v.Address == address }) {
 			views = append(views, view)
 		}
 	}
@@ -88,11 +90,11 @@ func (r *Reader) Overview(ctx context.Context) (o Overview, err error) {
 
 // MiningsAfter returns at most limit mining specs whose address comes behind after.
 func (r *Reader) MiningsAfter(ctx context.Context, after string, limit int) (infos []MiningInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, seen := range inOrder(now.minings, after) {
+	for _, seen := range now.MiningsAfter(after) {
 		if len(infos) == limit {
 			break
 		}

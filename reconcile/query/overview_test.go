@@ -6,6 +6,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
@@ -15,13 +16,13 @@ func TestTheOverviewCostsWhatItHas(t *testing.T) {
 	asked := map[int]int64{}
 	for _, runs := range []int{150, 3000} {
 		h := newFixture(t)
-		r := New(Options{Store: h.store, StateDir: h.store.Dir(), OpenBlob: h.store.Blobs().Open})
-		var none *Snapshot
+		r := New(options(h.store))
+		var none *snapshot.Snapshot
 		edit := none.Edit()
 		check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 			for i := range runs {
 				address := fmt.Sprintf("run.r%04d", i)
-				edit.PutRun(RunView{Address: address, Desired: &plan.Run{Name: address[4:]}, File: "a.hcl"}, true)
+				edit.PutRun(snapshot.RunView{Address: address, Desired: &plan.Run{Name: address[4:]}, File: "a.hcl"}, true)
 				e := store.ExecutionRow{Spec: address, N: 1, Trigger: "accepted", StartedAt: noon}
 				if i >= 10 {
 					e.FinishedAt = noon
@@ -32,7 +33,7 @@ func TestTheOverviewCostsWhatItHas(t *testing.T) {
 			}
 			return nil
 		}))
-		r.Publish(edit.Done(&config.Set{Files: []config.FileState{{Status: config.OK}, {Status: config.Frozen}}}, nil, "blind"))
+		r.Snapshots.Publish(edit.Done(&config.Set{Files: []config.FileState{{Status: config.OK}, {Status: config.Frozen}}}, nil, "blind"))
 		before := h.store.Work().Queries
 		o, err := r.Overview(t.Context())
 		check(t, err)

@@ -1,53 +1,42 @@
 package query
 
 import (
-	"context"
 	"io"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 )
 
 // Options are what a Reader answers from.
 type Options struct {
-	Store    *store.Store
-	StateDir string                                     // where logs of trials lie
-	OpenBlob func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
-	Config   config.Options                             // how specs are compiled that a question names
-	Git      func() GitStatus                           // of the repository that specs come from; nil = they come from none
-	Host     func() HostState                           // nil = no daemon runs
-	Datasets Datasets
-	Log      *slog.Logger
-	Idle     bool            // the store is open for reading only
-	Stopped  <-chan struct{} // closed once nothing is published any more
+	Store     *store.Store
+	Snapshots *snapshot.Latest
+	Summaries *summaries.Summaries
+	StateDir  string                                     // where logs of trials lie
+	OpenBlob  func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
+	Config    config.Options                             // how specs are compiled that a question names
+	Git       func() GitStatus                           // of the repository that specs come from; nil = they come from none
+	Host      func() HostState                           // nil = no daemon runs
+	Datasets  Datasets
+	Log       *slog.Logger
+	Idle      bool // the store is open for reading only
 }
 
 // Reader answers questions about what is declared, what works, and what was done: from the latest snapshot
 // and the store. Any goroutine may use it.
 type Reader struct {
+	Snapshots *snapshot.Latest // of what is declared and what works
 	o         Options
-	latest    atomic.Pointer[Snapshot]
-	first     chan struct{} // closed when there is one
-	summaries *summaries
-	indices   *indices
-	comparing chan struct{} // held by who compares
+	want      func(summaries.Execution) // has a summary made, soon
 	seen      firstSeen
 }
 
-// New returns a reader without a snapshot: questions about it wait for Publish.
+// New returns a reader. Questions about what is declared wait for the first snapshot.
 func New(o Options) *Reader {
 	return &Reader{
-		o: o, first: make(chan struct{}), summaries: newSummaries(o.Store, o.Idle), indices: newIndices(), comparing: make(chan struct{}, 1),
+		Snapshots: o.Snapshots, o: o, want: o.Summaries.Want,
 	}
-}
-
-// Run makes the summaries, and the indices of long transcripts, that questions ask for until the context ends.
-func (r *Reader) Run(ctx context.Context) {
-	var indices sync.WaitGroup
-	defer indices.Wait()
-	indices.Go(func() { r.indices.run(ctx) })
-	r.summaries.run(ctx, func(address string, err error) { r.o.Log.Warn("sum up", "spec", address, "error", err) })
 }

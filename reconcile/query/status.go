@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/assayd/assayd/config"
@@ -14,6 +13,9 @@ import (
 	"github.com/assayd/assayd/reconcile/hold"
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/trialview"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/clock"
@@ -52,20 +54,20 @@ type RunStatus struct {
 	Wanted     int    `json:"wanted"`              // cells
 	// Cells counts the cells of the execution by state: waiting, setup, working, judging, retrying,
 	// superseded, or the status of a trial that is over. Those that are 0 are left out.
-	Cells     map[string]int   `json:"cells,omitempty"`
-	Trials    []TrialStatus    `json:"trials"`
-	Truncated bool             `json:"truncated,omitempty"` // there are more trials than these
-	Changed   int64            `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
-	Filling   bool             `json:"filling,omitempty"`   // trials of an earlier version are still being counted
-	Summary   *summary.Summary `json:"summary,omitempty"`   // of the trials that are over and not superseded
-	SummaryOf time.Time        `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
-	Stale     *plan.Stale      `json:"stale,omitempty"`     // how content differs from that of the execution
-	Began     time.Time        `json:"began,omitzero"`      // the execution
-	Findings  []Finding        `json:"findings,omitempty"`  // how it stands, in words
-	Holds     hold.Set         `json:"holds,omitempty"`     // that keep trials of it from starting
-	Paused    bool             `json:"paused,omitempty"`    // its file holds it back
-	note.Set                   // what users noted of it, where it is asked for alone
-	Differs   *plan.Stale      `json:"differs,omitempty"` // how that differs from the content of the execution before
+	Cells     map[string]int          `json:"cells,omitempty"`
+	Trials    []trialview.TrialStatus `json:"trials"`
+	Truncated bool                    `json:"truncated,omitempty"` // there are more trials than these
+	Changed   int64                   `json:"changed,omitempty"`   // the last change that is in trials: what is later has a higher number
+	Filling   bool                    `json:"filling,omitempty"`   // trials of an earlier version are still being counted
+	Summary   *summary.Summary        `json:"summary,omitempty"`   // of the trials that are over and not superseded
+	SummaryOf time.Time               `json:"summary_of,omitzero"` // when the summary was made, where it was a while ago: of many trials it takes time
+	Stale     *plan.Stale             `json:"stale,omitempty"`     // how content differs from that of the execution
+	Began     time.Time               `json:"began,omitzero"`      // the execution
+	Findings  []Finding               `json:"findings,omitempty"`  // how it stands, in words
+	Holds     hold.Set                `json:"holds,omitempty"`     // that keep trials of it from starting
+	Paused    bool                    `json:"paused,omitempty"`    // its file holds it back
+	note.Set                          // what users noted of it, where it is asked for alone
+	Differs   *plan.Stale             `json:"differs,omitempty"` // how that differs from the content of the execution before
 	// What all tries of the execution have spent on models, and what they may; nil = none asks
 	// models, or there is no budget.
 	Usage   *gateway.Usage  `json:"usage,omitempty"`
@@ -99,15 +101,15 @@ func (r *Reader) Status(ctx context.Context, address string) (Status, error) {
 // StatusOf reads the present state. The loop says what it knows, and has no part in reading what was
 // done.
 func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return s, err
 	}
 	s = r.status(now)
-	runs, mines := now.views(q.Address)
+	runs, mines := views(now, q.Address)
 	undeclared := q.Address != "" && len(mines)+len(runs) == 0
 	if undeclared && !plan.IsMining(q.Address) {
-		runs = []RunView{{Address: q.Address}} // its results may still be there
+		runs = []snapshot.RunView{{Address: q.Address}} // its results may still be there
 	}
 	if err := r.o.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if s.Runs, err = r.runStatuses(tx, now, runs, q); err == nil {
@@ -134,34 +136,34 @@ func (r *Reader) StatusOf(ctx context.Context, q StatusQuery) (s Status, err err
 		}
 		s.Minings = append(s.Minings, m)
 	}
-	if HidesContent(ctx) {
+	if request.HidesContent(ctx) {
 		s.mute()
 	}
 	return s, nil
 }
 
 // views are those of all runs and mining specs, or of the one of that address.
-func (s *Snapshot) views(address string) (runs []RunView, minings []MiningView) {
+func views(s *snapshot.Snapshot, address string) (runs []snapshot.RunView, minings []snapshot.MiningView) {
 	if address != "" {
-		if run, is := s.runs.Get([]byte(address)); is {
-			runs = append(runs, run)
+		if s.Knows(address) {
+			runs = append(runs, s.Run(address))
 		}
-		if mining, is := s.minings.Get([]byte(address)); is {
+		if mining, is := s.Mining(address); is {
 			minings = append(minings, mining)
 		}
 		return runs, minings
 	}
-	for _, run := range inOrder(s.runs, "") {
+	for _, run := range s.Runs() {
 		runs = append(runs, run)
 	}
-	for _, mining := range inOrder(s.minings, "") {
+	for _, mining := range s.Minings() {
 		minings = append(minings, mining)
 	}
 	return runs, minings
 }
 
 // status is what is known besides runs and mining specs.
-func (r *Reader) status(now *Snapshot) Status {
+func (r *Reader) status(now *snapshot.Snapshot) Status {
 	s := Status{Time: clock.Now().UTC(), Diagnostics: config.Diagnostics{}, Runs: []RunStatus{}, Files: []FileStatus{}, Git: r.GitNow()}
 	if now.Blind != "" {
 		s.Waits = append(s.Waits, "a look at the specs: "+now.Blind)
@@ -175,22 +177,8 @@ func (r *Reader) status(now *Snapshot) Status {
 	return s
 }
 
-// Suggest names what was probably meant: the same without its kind, or a near miss.
-func Suggest(name string, known []string) string {
-	best := config.Nearest(name, known)
-	for _, k := range known {
-		if strings.HasSuffix(k, "."+name) {
-			best = k
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %s?", best)
-}
-
 // runStatuses are those of runs. Those that work have their trials first, as far as they reach.
-func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q StatusQuery) ([]RunStatus, error) {
+func (r *Reader) runStatuses(tx *store.Tx, now *snapshot.Snapshot, seen []snapshot.RunView, q StatusQuery) ([]RunStatus, error) {
 	filled, err := history.AllFilled(tx)
 	if err != nil {
 		return nil, err
@@ -228,9 +216,9 @@ func (r *Reader) runStatuses(tx *store.Tx, now *Snapshot, seen []RunView, q Stat
 }
 
 // runStatus is what is known of a run but for its trials.
-func (r *Reader) runStatus(tx *store.Tx, now *Snapshot, seen RunView) (RunStatus, error) {
+func (r *Reader) runStatus(tx *store.Tx, now *snapshot.Snapshot, seen snapshot.RunView) (RunStatus, error) {
 	address, d := seen.Address, seen.Desired
-	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []TrialStatus{}, State: "waiting", Stale: seen.Stale}
+	run := RunStatus{Address: address, File: seen.File, Note: seen.Note, Trials: []trialview.TrialStatus{}, State: "waiting", Stale: seen.Stale}
 	if d != nil {
 		run.Generation, run.Wanted, run.Paused = d.Generation, d.Wanted().Len(), d.Paused
 	} else {

@@ -6,6 +6,8 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/summaries"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -115,7 +117,7 @@ func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunSta
 		if err != nil {
 			return err
 		}
-		t, err := trialStatus(tx, s, subs)
+		t, err := trialview.StatusOf(tx, s, subs)
 		if err != nil {
 			return err
 		}
@@ -132,13 +134,13 @@ func trialStatuses(tx *store.Tx, d *plan.Run, rows []store.TrialRow, run *RunSta
 	if total != (gateway.Budget{}) {
 		run.Budget = &total
 	}
-	slices.SortStableFunc(run.Trials, func(a, b TrialStatus) int { return place[a.ID] - place[b.ID] })
+	slices.SortStableFunc(run.Trials, func(a, b trialview.TrialStatus) int { return place[a.ID] - place[b.ID] })
 	return nil
 }
 
 // spentStatus fills in what all tries of an execution have spent on models, if one may.
 func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
-	asks := slices.ContainsFunc(run.Trials, func(t TrialStatus) bool { return t.Usage != nil })
+	asks := slices.ContainsFunc(run.Trials, func(t trialview.TrialStatus) bool { return t.Usage != nil })
 	if d != nil && d.Total != (gateway.Budget{}) {
 		run.Budget = &d.Total
 	}
@@ -153,25 +155,25 @@ func spentStatus(tx *store.Tx, d *plan.Run, run *RunStatus) error {
 
 // keptSummary fills in the summary, if it is kept, or what it is to be made of.
 func (r *Reader) keptSummary(tx *store.Tx, run *RunStatus, counts []store.CountRow) error {
-	of := doneOf{run.Address, run.Execution}
-	ended, _ := over(counts)
+	of := summaries.Execution{Address: run.Address, N: run.Execution}
+	ended := summaries.Ended(counts)
 	if !run.Filling {
 		if ended == 0 {
 			return nil
 		}
-		m, fresh, err := kept[summary.Summary](tx, amount{of, kindSummary}, counts)
+		m, fresh, err := summaries.KeptOf(tx, of, counts)
 		if err != nil {
 			return err
 		}
 		if m != nil {
-			run.Summary = &m.value
+			run.Summary = &m.Summary
 		}
 		if fresh {
 			return nil
 		}
-		if run.outdated = ended > manyOutcomes && !r.o.Idle; run.outdated {
+		if run.outdated = ended > summaries.Many && !r.o.Idle; run.outdated {
 			if m != nil {
-				run.SummaryOf = m.at
+				run.SummaryOf = m.Made
 			}
 			return nil
 		}
@@ -185,7 +187,7 @@ func (r *Reader) keptSummary(tx *store.Tx, run *RunStatus, counts []store.CountR
 func (r *Reader) sumUp(run *RunStatus) {
 	switch {
 	case run.outdated:
-		r.summaries.want(doneOf{run.Address, run.Execution})
+		r.want(summaries.Execution{Address: run.Address, N: run.Execution})
 	case len(run.outcomes) > 0:
 		s := summary.Summarize(run.outcomes)
 		run.Summary, run.outcomes = &s, nil

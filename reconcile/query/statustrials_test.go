@@ -1,13 +1,17 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/assayd/assayd/reconcile/history"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
+	"github.com/assayd/assayd/reconcile/query/summaries"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/trial"
@@ -90,11 +94,11 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	r := h.reader()
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
 	d := h.plantCells(3)
-	var seen []RunView
+	var seen []snapshot.RunView
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {
 		for i := range 4 { // run.r0 … run.r3, of which only run.r2 goes on
 			address := fmt.Sprintf("run.r%d", i)
-			seen = append(seen, RunView{Address: address, Desired: d})
+			seen = append(seen, snapshot.RunView{Address: address, Desired: d})
 			e := store.ExecutionRow{Spec: address, N: 1, Trigger: "accepted", FinishedAt: noon}
 			if i == 2 {
 				e.FinishedAt = e.SettledAt
@@ -122,7 +126,7 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	}))
 	var runs []RunStatus
 	check(t, h.store.View(t.Context(), func(tx *store.Tx) (err error) {
-		runs, err = r.runStatuses(tx, &Snapshot{}, seen, StatusQuery{Trials: 5})
+		runs, err = r.runStatuses(tx, &snapshot.Snapshot{}, seen, StatusQuery{Trials: 5})
 		return err
 	}))
 	var trials []int
@@ -134,5 +138,59 @@ func TestAStatusOfManyRunsHasABound(t *testing.T) {
 	}
 	if !slices.Equal(trials, []int{2, 0, 3, 0}) {
 		t.Errorf("trials of the runs: %v", trials)
+	}
+}
+
+// A status makes a small summary, has a large one made, and tells the one that is kept as long as
+// that takes. It reads no trial for it.
+func TestASummaryOfManyTrialsIsMadeBesideItsStatus(t *testing.T) {
+	h := newFixture(t)
+	r := h.reader()
+	var wanted []summaries.Execution
+	r.want = func(of summaries.Execution) { wanted = append(wanted, of) }
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { return tx.PutMeta(history.FilledKey, history.FilledAll) }))
+	h.plantCells(summaries.Many + 1)
+	look := func() RunStatus {
+		run := RunStatus{Address: "run.r", Execution: 1, State: "running"}
+		before := h.store.Work().Rows
+		check(t, h.store.View(t.Context(), func(tx *store.Tx) error { return r.doneOfRun(tx, nil, &run, StatusQuery{Trials: 2}) }))
+		r.sumUp(&run)
+		if read := h.store.Work().Rows - before; read > 20 {
+			t.Errorf("a status reads %d rows", read)
+		}
+		return run
+	}
+	if run := look(); run.Summary != nil || !run.outdated || len(wanted) != 1 {
+		t.Errorf("before it is made: %+v, %d wanted", run.Summary, len(wanted))
+	}
+	_, _, err := r.o.Summaries.Summary(t.Context(), wanted[0])
+	check(t, err)
+	wanted = nil
+	if run := look(); run.Summary == nil || run.Summary.Total != summaries.Many+1 || !run.SummaryOf.IsZero() || len(wanted) != 0 {
+		t.Errorf("once it is made: %+v of %s, %d wanted", run.Summary, run.SummaryOf, len(wanted))
+	}
+	var made time.Time
+	check(t, h.store.View(t.Context(), func(tx *store.Tx) error {
+		kept, _, err := summaries.KeptOf(tx, summaries.Execution{Address: "run.r", N: 1}, nil)
+		if err == nil {
+			made = kept.Made
+		}
+		return err
+	}))
+	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error { // one of them is to be tried again
+		cells, err := tx.CellsOf(store.CellQuery{Spec: "run.r", Execution: 1, Limit: 1})
+		if err != nil {
+			return err
+		}
+		row, err := tx.Trial(cells[0].Trial)
+		if err != nil {
+			return err
+		}
+		s, err := history.StateOf(row)
+		s.Again = true
+		return errors.Join(err, history.PutState(tx, row, s))
+	}))
+	if run := look(); run.Summary == nil || !run.SummaryOf.Equal(made) || len(wanted) != 1 || run.Cells[history.StateRetrying] != 1 {
+		t.Errorf("after a change: %+v of %s, %d wanted, %v", run.Summary, run.SummaryOf, len(wanted), run.Cells)
 	}
 }

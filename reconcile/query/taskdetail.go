@@ -16,6 +16,9 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/archive"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
@@ -35,19 +38,19 @@ type BenchmarkInfo struct {
 
 // BenchmarkOf returns a benchmark, or a mining spec, by its address; another is an ErrUnknown.
 func (r *Reader) BenchmarkOf(ctx context.Context, address string) (b BenchmarkInfo, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return b, err
 	}
 	kind, name, _ := strings.Cut(address, ".")
 	all, known := []config.Selected(nil), false
 	if now.Set != nil && (kind == "benchmark" || kind == "mining") {
-		all, known = tasksOf(now.Set, config.Ref{Kind: kind, Name: name})
+		all, known = tasklookup.Of(now.Set, config.Ref{Kind: kind, Name: name})
 	}
 	if !known {
 		suggestion := ""
 		if now.Set != nil {
-			suggestion = Suggest(address, blockAddresses(now.Set))
+			suggestion = request.Suggest(address, tasklookup.Blocks(now.Set))
 		}
 		return b, history.Unknown("there is no %s%s", address, suggestion)
 	}
@@ -129,7 +132,7 @@ const (
 // TaskOf returns a task of a benchmark or a mining spec. One that is declared no more is known while there are trials
 // of it; another is an ErrUnknown.
 func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err error) {
-	now, err := r.Snapshot(ctx)
+	now, err := r.Snapshots.Wait(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -137,7 +140,7 @@ func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err
 	d.Of, d.ID, d.Benchmark = of, name, benchmark
 	d.Name, d.Address = name, config.Ref{Kind: kind, Name: benchmark, Task: name}.String()
 	if now.Set != nil {
-		all, _ := tasksOf(now.Set, config.Ref{Kind: kind, Name: benchmark})
+		all, _ := tasklookup.Of(now.Set, config.Ref{Kind: kind, Name: benchmark})
 		if i := slices.IndexFunc(all, func(s config.Selected) bool { return s.Name() == name }); i >= 0 {
 			if err := r.declaredTask(ctx, &d, all[i]); err != nil {
 				return d, err
@@ -148,7 +151,7 @@ func (r *Reader) TaskOf(ctx context.Context, of, name string) (d TaskDetail, err
 	if err == nil && !d.Declared && last == nil {
 		err = history.Unknown("there is no task %s", d.Address)
 	}
-	if d.NoContent = HidesContent(ctx); d.NoContent {
+	if d.NoContent = request.HidesContent(ctx); d.NoContent {
 		d.withoutContent()
 	}
 	return d, err
@@ -209,7 +212,7 @@ func (r *Reader) hiddenNames(ctx context.Context, d *TaskDetail, t task.Task) er
 		if digest == "" {
 			continue
 		}
-		err := r.eachEntry(ctx, digest, func(h *tar.Header, _ io.Reader) error {
+		err := archive.Reader{Open: r.o.OpenBlob}.Each(ctx, digest, func(h *tar.Header, _ io.Reader) error {
 			if found[h.Name] = true; len(found) > maxHiddenFiles {
 				return fmt.Errorf("it has more than %d files", maxHiddenFiles)
 			}
@@ -219,7 +222,7 @@ func (r *Reader) hiddenNames(ctx context.Context, d *TaskDetail, t task.Task) er
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			if _, gone := errors.AsType[*archiveGone](err); gone {
+			if _, gone := errors.AsType[*archive.Gone](err); gone {
 				d.NoHidden = "a folder of it is not kept here any more"
 				continue
 			}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -31,10 +33,10 @@ func (r *Reader) Tasks(ctx context.Context, files []string) ([]TaskInfo, error) 
 		return nil, err
 	}
 	if ds.HasErrors() {
-		return nil, Mistakef("the spec files have errors: %s", ds[0].Summary)
+		return nil, request.Mistakef("the spec files have errors: %s", ds[0].Summary)
 	}
 	infos := []TaskInfo{}
-	for _, s := range AllTasks(set) {
+	for _, s := range tasklookup.All(set) {
 		infos = append(infos, taskInfo(s))
 	}
 	return infos, nil

@@ -12,7 +12,8 @@ import (
 
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -51,7 +52,7 @@ const OrphanedFor = time.Hour
 // made from; what is anybody else's is never touched.
 func (c *Collector) Collect(ctx context.Context, s Sweep) (out Swept, err error) {
 	if c.o.Host.Images == nil {
-		return out, query.ErrIdle
+		return out, request.ErrIdle
 	}
 	out.Images = []image.Collected{}
 	if s.Kept { // at first: an image that a container was made from stays
@@ -163,7 +164,7 @@ func (c *Collector) over(ctx context.Context, since time.Time) (map[string]time.
 		task task.Task
 	}
 	var all []ended
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +220,7 @@ func (c *Collector) wantedTasks(ctx context.Context, every bool) ([]task.Task, e
 			tasks[string(key)] = t
 		}
 	}
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +249,7 @@ func (c *Collector) wantedTasks(ctx context.Context, every bool) ([]task.Task, e
 		}
 	}
 	if every {
-		for _, s := range query.AllTasks(now.Set) {
+		for _, s := range tasklookup.All(now.Set) {
 			if t, err := plan.CompileTask(s); err == nil {
 				add(t)
 			}
@@ -282,7 +283,7 @@ func (c *Collector) asPinned(ctx context.Context, spec string, execution int, t 
 
 func (c *Collector) collectBlobs(ctx context.Context, s Sweep, out *Swept) error {
 	old := c.o.Before(OrphanedFor)
-	now, err := c.o.Reader.Snapshot(ctx)
+	now, err := c.o.Snapshots.Wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -304,7 +305,7 @@ func (c *Collector) collectBlobs(ctx context.Context, s Sweep, out *Swept) error
 	for _, o := range orphans {
 		gone := s.Dry
 		if !s.Dry {
-			if gone, err = c.o.Store.Discard(o, old); err != nil {
+			if gone, err = c.o.Store.Blobs().Discard(o, old); err != nil {
 				return err
 			}
 		}

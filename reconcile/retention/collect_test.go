@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 )
 
@@ -18,9 +18,9 @@ func TestImagesOfMinedTasksAreNeeded(t *testing.T) {
 	if set.Diagnostics.HasErrors() {
 		t.Fatal(set.Diagnostics)
 	}
-	reader := query.New(query.Options{Store: s})
-	reader.Publish((*query.Snapshot)(nil).Edit().Done(set, nil, ""))
-	c := New(Options{Store: s, Reader: reader})
+	snapshots := snapshot.NewLatest(nil)
+	snapshots.Publish((*snapshot.Snapshot)(nil).Edit().Done(set, nil, ""))
+	c := New(Options{Store: s, Snapshots: snapshots})
 	for every, want := range map[bool]int{true: 1, false: 0} {
 		if tasks, err := c.wantedTasks(t.Context(), every); err != nil || len(tasks) != want {
 			t.Errorf("every %v: needed are %+v, %v", every, tasks, err)

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/snapshot"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/troubles"
 	"github.com/assayd/assayd/runtime/trial"
@@ -14,9 +14,9 @@ import (
 
 // Options are what a Collector is made of.
 type Options struct {
-	Store  *store.Store
-	Host   *trial.Host // without Images nothing is collected
-	Reader *query.Reader
+	Store     *store.Store
+	Host      *trial.Host // without Images nothing is collected
+	Snapshots *snapshot.Latest
 	// Needed adds the ids of images that others need than open trials and executions.
 	Needed func(ctx context.Context, ids map[string]bool) error
 	// Before is the time before which a file was stamped that is surely older than age, whatever the wall

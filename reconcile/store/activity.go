@@ -39,7 +39,7 @@ func scanActivity(r row) (x ActivityRow, err error) {
 // AddActivity adds a row, and drops the one that is then too old.
 func (t *Tx) AddActivity(x ActivityRow) error {
 	n, err := one(t, scanInt, "INSERT INTO activity (at, action, target, by, via, reason) VALUES (?, ?, ?, ?, ?, ?) RETURNING n",
-		nanos(t.store.clock()), x.Action, x.Target, x.By, x.Via, string(t.redacted([]byte(x.Reason))))
+		nanos(t.store.clock()), x.Action, x.Target, x.By, x.Via, string(t.store.encoder.Text([]byte(x.Reason))))
 	if err == nil {
 		_, err = t.exec("DELETE FROM activity WHERE n <= ?", n-maxActivity)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // CellRow is what a trial is to lists, counts and plans. It is stored with the trial, so that none
@@ -83,14 +85,14 @@ func (t *Tx) putCell(c CellRow, n int64) error {
 			c.Trial, c.Spec, c.Execution, c.Key, c.Benchmark, c.Task, c.Repo, c.Agent, c.Model, c.Attempt, c.Control,
 			c.Try, c.Phase, c.Status, c.State, c.Reason, c.Stands, c.Superseded, c.Unwanted, nanos(t.store.clock()),
 			nanos(c.Started), nanos(c.Deadline), nanos(c.Ended), nanos(c.Finished), c.Rounds, c.Round, c.PassRate, c.Score, c.Score100,
-			string(t.redacted(flags)), n)
+			string(t.store.encoder.Text(flags)), n)
 	}
 	if err != nil {
 		return fmt.Errorf("store the cell of trial %q: %w", c.Trial, err)
 	}
 	if n > 0 {
-		t.touch(c.Trial, Cells)
-		return t.touchTopic(c.Spec, Cells)
+		t.touch(c.Trial, change.Cells)
+		return t.touchTopic(c.Spec, change.Cells)
 	}
 	return nil
 }
@@ -116,8 +118,8 @@ func (t *Tx) PutRound(x RoundRow) error {
 		return fmt.Errorf("count round %q of trial %q: %w", x.Round, x.Trial, err)
 	}
 	for _, address := range spec {
-		t.touch(x.Trial, Rounds)
-		if err := t.touchTopic(address, Rounds); err != nil {
+		t.touch(x.Trial, change.Rounds)
+		if err := t.touchTopic(address, change.Rounds); err != nil {
 			return err
 		}
 	}
@@ -292,7 +294,7 @@ type SummaryRow struct {
 
 // PutSummary stores what an execution amounts to in a form; kind names that.
 func (t *Tx) PutSummary(spec string, execution int, kind string, x SummaryRow) error {
-	data, err := t.column(x.Data)
+	data, err := t.store.encoder.Column(x.Data)
 	if err == nil {
 		_, err = t.exec(`INSERT INTO summaries (spec, execution, kind, n, cells, made, data) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (spec, execution, kind) DO UPDATE SET n = excluded.n, cells = excluded.cells, made = excluded.made, data = excluded.data`,

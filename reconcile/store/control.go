@@ -49,7 +49,7 @@ func (t *Tx) PutHold(h HoldRow) error {
 	_, err := t.exec(`INSERT INTO holds (target, kind, most, calls, by, via, reason, since, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (target, kind) DO UPDATE SET most = excluded.most, calls = excluded.calls, by = excluded.by, via = excluded.via,
 			reason = excluded.reason, since = excluded.since, until = excluded.until`,
-		h.Target, h.Kind, h.Most, h.Calls, h.By, h.Via, string(t.redacted([]byte(h.Reason))), nanos(h.Since), nanos(h.Until))
+		h.Target, h.Kind, h.Most, h.Calls, h.By, h.Via, string(t.store.encoder.Text([]byte(h.Reason))), nanos(h.Since), nanos(h.Until))
 	if err != nil {
 		return fmt.Errorf("store the hold of %s: %w", h.Target, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // deliverySchema has how far each of those has got that are told of records, and what notices tell of that is in
@@ -70,7 +72,7 @@ func (t *Tx) BeginDelivery(name string) (Delivery, error) {
 func (t *Tx) PutDelivery(d Delivery) error {
 	_, err := t.exec(`INSERT INTO deliveries (name, n, state, failing, why) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (name) DO UPDATE SET n = excluded.n, state = excluded.state, failing = excluded.failing, why = excluded.why`,
-		d.Name, d.N, d.State, nanos(d.Failing), string(t.redacted([]byte(d.Why))))
+		d.Name, d.N, d.State, nanos(d.Failing), string(t.store.encoder.Text([]byte(d.Why))))
 	if err != nil {
 		return fmt.Errorf("store what was delivered to %q: %w", d.Name, err)
 	}
@@ -105,14 +107,14 @@ type Notice struct {
 
 // AddNotice stores a notice, and forgets the oldest ones beyond ten thousand.
 func (t *Tx) AddNotice(x Notice) error {
-	_, err := t.exec("INSERT INTO notices (n, time, kind, spec, data) VALUES (?, ?, ?, ?, ?)", t.next(), nanos(x.Time), x.Kind, x.Spec, t.redacted(x.Data))
+	_, err := t.exec("INSERT INTO notices (n, time, kind, spec, data) VALUES (?, ?, ?, ?, ?)", t.next(), nanos(x.Time), x.Kind, x.Spec, t.store.encoder.Text(x.Data))
 	if err == nil {
 		_, err = t.exec("DELETE FROM notices WHERE n <= (SELECT n FROM notices ORDER BY n DESC LIMIT 1 OFFSET ?)", maxNotices)
 	}
 	if err != nil {
 		return fmt.Errorf("store a notice of %s: %w", x.Kind, err)
 	}
-	t.touch(noticesTopic, Records)
+	t.touch(noticesTopic, change.Records)
 	return nil
 }
 

@@ -7,6 +7,9 @@
 // projection of the stored lines; package results writes them. Rows carry opaque JSON for
 // whatever only their owner understands.
 //
+// Its parts are packages: blob has the blobs, record the form of lines and columns, change the watchers of commits,
+// writequeue the order of those who write, and statedir the lock of the directory and the names of its failures.
+//
 // It decides nothing, runs nothing, and no SQL leaves it. Start reading at Store and Tx;
 // streams.go is the outbox of lines.
 package store

@@ -2,17 +2,37 @@ package store
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/blob"
 )
+
+func putBlob(t *testing.T, b *blob.Blobs, content string) string {
+	t.Helper()
+	w, err := b.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := io.WriteString(w, content); err != nil {
+		t.Fatal(err)
+	}
+	digest, size, err := w.Commit()
+	if err != nil || size != int64(len(content)) {
+		t.Fatalf("%s, %d bytes, %v", digest, size, err)
+	}
+	return digest
+}
 
 func TestOrphansAreOldBlobsThatNothingSpeaksOf(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	b := s.Blobs()
 	hour := time.Now().Add(-time.Hour)
-	blob := func(name string, old bool) string {
+	planted := func(name string, old bool) string {
 		t.Helper()
 		digest := putBlob(t, b, name)
 		path, err := b.Path(digest)
@@ -26,8 +46,8 @@ func TestOrphansAreOldBlobsThatNothingSpeaksOf(t *testing.T) {
 		}
 		return digest
 	}
-	inRow, inMeta, inLine, inList, inMind := blob("row", true), blob("meta", true), blob("line", true), blob("list", true), blob("mind", true)
-	orphan, again, young := blob("orphan", true), blob("again", true), blob("young", false)
+	inRow, inMeta, inLine, inList, inMind := planted("row", true), planted("meta", true), planted("line", true), planted("list", true), planted("mind", true)
+	orphan, again, young := planted("orphan", true), planted("again", true), planted("young", false)
 	do(t, s, func(tx *Tx) error {
 		if err := tx.PutFile(FileRow{Path: "/a.hcl", Compiled: json.RawMessage(`{"Context":{"Digest":"` + inRow + `"}}`)}); err != nil {
 			return err
@@ -56,7 +76,7 @@ func TestOrphansAreOldBlobsThatNothingSpeaksOf(t *testing.T) {
 	same(t, got, map[string]int64{orphan: 6, again: 5})
 	putBlob(t, b, "again") // somebody wants it after all
 	for _, o := range found {
-		gone, err := s.Discard(o, hour)
+		gone, err := b.Discard(o, hour)
 		if err != nil || gone != (o.Digest == orphan) {
 			t.Errorf("%s: gone %t, %v", o.Digest, gone, err)
 		}

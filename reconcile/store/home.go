@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/assayd/assayd/reconcile/store/statedir"
 )
 
 // What a state directory knows of itself: whose containers are its own, and where it is.
@@ -18,17 +20,6 @@ const (
 	ownerKey = "owner"
 	homeKey  = "home"
 )
-
-// CopiedError says that a state directory was copied together with its owner id. Two with
-// one id would remove each other's containers.
-type CopiedError struct {
-	Dir  string // the copy
-	From string // the one that it was copied from, which is still there
-}
-
-func (e *CopiedError) Error() string {
-	return fmt.Sprintf("this state was copied from %s, which still uses it: remove %s to begin anew", e.From, e.Dir)
-}
 
 // adoptOwner reads the owner id, and makes one in a new state directory. It returns where
 // the directory was when it was last open; "" = nobody has noted it.
@@ -53,7 +44,7 @@ func (s *Store) adoptOwner(ctx context.Context) (home string, err error) {
 
 // checkHome refuses a copy: what was moved has left nothing with its id at its old place.
 func (s *Store) checkHome(ctx context.Context, home string) error {
-	if home == "" || home == s.dir || sameFolder(home, s.dir) {
+	if home == "" || home == s.dir || statedir.SameFolder(home, s.dir) {
 		return nil
 	}
 	owner, err := ownerOf(ctx, home)
@@ -63,16 +54,9 @@ func (s *Store) checkHome(ctx context.Context, home string) error {
 	case err != nil:
 		return fmt.Errorf("state directory %q was at %q before: look whether that still uses it: %w", s.dir, home, err)
 	case owner == s.owner:
-		return &CopiedError{Dir: s.dir, From: home}
+		return &statedir.CopiedError{Dir: s.dir, From: home}
 	}
 	return nil
-}
-
-// sameFolder reports whether two paths lead to one folder.
-func sameFolder(a, b string) bool {
-	first, err := os.Stat(a)
-	second, serr := os.Stat(b)
-	return err == nil && serr == nil && os.SameFile(first, second)
 }
 
 // ownerOf reads the owner id of another state directory.

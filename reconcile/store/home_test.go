@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/assayd/assayd/reconcile/store/statedir"
 )
 
 // Two state directories with one owner id would remove each other's containers.
@@ -29,7 +31,7 @@ func TestACopiedStateIsRefusedWhileTheOldOneIsThere(t *testing.T) {
 	before, _ := os.ReadFile(filepath.Join(copied, databaseName))
 	for _, readOnly := range []bool{true, false} {
 		_, err := owner(copied, readOnly)
-		if c, ok := errors.AsType[*CopiedError](err); !ok || c.From != old || c.Dir != copied ||
+		if c, ok := errors.AsType[*statedir.CopiedError](err); !ok || c.From != old || c.Dir != copied ||
 			!strings.Contains(err.Error(), "copied from "+old+", which still uses it: remove "+copied+" to begin anew") {
 			t.Errorf("read only %t: %v", readOnly, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // notesSchema has what users note of runs, mining specs and trials.
@@ -38,7 +40,7 @@ type NoteRow struct {
 // PutNote adds a note.
 func (t *Tx) PutNote(n NoteRow) error {
 	_, err := t.exec("INSERT INTO notes (target, text, by, via, at) VALUES (?, ?, ?, ?, ?)",
-		n.Target, string(t.redacted([]byte(n.Text))), n.By, n.Via, nanos(n.At))
+		n.Target, string(t.store.encoder.Text([]byte(n.Text))), n.By, n.Via, nanos(n.At))
 	if err = errors.Join(err, t.noted(n.Target)); err != nil {
 		return fmt.Errorf("store a note of %s: %w", n.Target, err)
 	}
@@ -47,7 +49,7 @@ func (t *Tx) PutNote(n NoteRow) error {
 
 // PutTag adds a tag; one that is there is fine.
 func (t *Tx) PutTag(target, tag string) error {
-	_, err := t.exec("INSERT INTO tags (target, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", target, string(t.redacted([]byte(tag))))
+	_, err := t.exec("INSERT INTO tags (target, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", target, string(t.store.encoder.Text([]byte(tag))))
 	if err = errors.Join(err, t.noted(target)); err != nil {
 		return fmt.Errorf("store a tag of %s: %w", target, err)
 	}
@@ -66,7 +68,7 @@ func (t *Tx) DropTag(target, tag string) error {
 // noted makes what a target bears a change of it, for who looks.
 func (t *Tx) noted(target string) error {
 	n := t.next()
-	t.touch(target, Cells)
+	t.touch(target, change.Cells)
 	_, err := t.exec("UPDATE cells SET n = ? WHERE trial = ?", n, target)
 	return err
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // PullRow is a pull request that a mining spec has seen.
@@ -32,7 +34,7 @@ func (t *Tx) FindPull(spec, repo string, number int) (fresh bool, err error) {
 	n, err := t.exec("INSERT INTO pulls (spec, repo, number, seen_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
 		spec, repo, number, nanos(t.store.clock()))
 	if err == nil && n > 0 {
-		err = t.touchTopic(spec, Pulls)
+		err = t.touchTopic(spec, change.Pulls)
 	}
 	if err != nil {
 		return false, fmt.Errorf("store pull request %s#%d of %q: %w", repo, number, spec, err)
@@ -50,7 +52,7 @@ func (t *Tx) DecidePull(p PullRow) (first bool, err error) {
 		_, err = t.Pull(p.Spec, p.Repo, p.Number)
 	}
 	if err == nil && n > 0 {
-		err = t.touchTopic(p.Spec, Pulls)
+		err = t.touchTopic(p.Spec, change.Pulls)
 	}
 	if err != nil {
 		return false, fmt.Errorf("decide about pull request %s#%d of %q: %w", p.Repo, p.Number, p.Spec, err)
@@ -139,7 +141,7 @@ func (t *Tx) Answer(spec, pull, key string) ([]byte, error) {
 // PutAnswer keeps what the outside has answered.
 func (t *Tx) PutAnswer(spec, pull, key string, value []byte) error {
 	_, err := t.exec(`INSERT INTO answers (spec, pull, key, value) VALUES (?, ?, ?, ?)
-		ON CONFLICT (spec, pull, key) DO UPDATE SET value = excluded.value`, spec, pull, key, t.redacted(value))
+		ON CONFLICT (spec, pull, key) DO UPDATE SET value = excluded.value`, spec, pull, key, t.store.encoder.Text(value))
 	if err != nil {
 		return fmt.Errorf("keep answer %q of %q: %w", key, spec, err)
 	}
@@ -180,7 +182,7 @@ type MinedRow struct {
 
 // PutMined stores a task in place of one of its name.
 func (t *Tx) PutMined(m MinedRow) error {
-	data, err := t.column(m.Data)
+	data, err := t.store.encoder.Column(m.Data)
 	if err == nil {
 		_, err = t.exec(`INSERT INTO mined (spec, task, data) VALUES (?, ?, ?)
 			ON CONFLICT (spec, task) DO UPDATE SET data = excluded.data`, m.Spec, m.Task, data)
@@ -209,7 +211,7 @@ func (t *Tx) Environment(repo, lock string) (string, error) {
 // PutEnvironment keeps how a repository with these lock files is installed.
 func (t *Tx) PutEnvironment(repo, lock, data string) error {
 	_, err := t.exec(`INSERT INTO environments (repo, lock, data) VALUES (?, ?, ?)
-		ON CONFLICT (repo, lock) DO UPDATE SET data = excluded.data`, repo, lock, string(t.redacted([]byte(data))))
+		ON CONFLICT (repo, lock) DO UPDATE SET data = excluded.data`, repo, lock, string(t.store.encoder.Text([]byte(data))))
 	if err != nil {
 		return fmt.Errorf("keep the environment of %s: %w", repo, err)
 	}

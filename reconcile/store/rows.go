@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // FileRow is a spec file as it was last accepted.
@@ -17,7 +19,7 @@ type FileRow struct {
 
 // PutFile stores f in place of what its path had.
 func (t *Tx) PutFile(f FileRow) error {
-	compiled, err := t.column(f.Compiled)
+	compiled, err := t.store.encoder.Column(f.Compiled)
 	if err == nil {
 		_, err = t.exec(`INSERT INTO files (path, root, hash, compiled, accepted_at) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (path) DO UPDATE SET root = excluded.root, hash = excluded.hash,
@@ -25,7 +27,7 @@ func (t *Tx) PutFile(f FileRow) error {
 			f.Path, f.Root, f.Hash, compiled, nanos(f.AcceptedAt))
 	}
 	if err == nil {
-		err = t.touchTopic(SpecFiles, Files)
+		err = t.touchTopic(change.SpecFiles, change.Files)
 	}
 	if err != nil {
 		return fmt.Errorf("store file %q: %w", f.Path, err)
@@ -48,7 +50,7 @@ func (t *Tx) Files() ([]FileRow, error) {
 func (t *Tx) DeleteFile(path string) error {
 	_, err := t.exec("DELETE FROM files WHERE path = ?", path)
 	if err == nil {
-		err = t.touchTopic(SpecFiles, Files)
+		err = t.touchTopic(change.SpecFiles, change.Files)
 	}
 	if err != nil {
 		return fmt.Errorf("forget file %q: %w", path, err)
@@ -76,7 +78,7 @@ func scanExecution(r row) (e ExecutionRow, err error) {
 
 // PutExecution stores e in place of what its spec and number had.
 func (t *Tx) PutExecution(e ExecutionRow) error {
-	data, err := t.column(e.Data)
+	data, err := t.store.encoder.Column(e.Data)
 	if err == nil {
 		_, err = t.exec(`INSERT INTO executions (`+executionColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (spec, n) DO UPDATE SET trigger = excluded.trigger, started_at = excluded.started_at,

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/assayd/assayd/reconcile/store/blob"
+	"github.com/assayd/assayd/reconcile/store/statedir"
 )
 
 // mount gives the test a file system of its own of so many KiB.
@@ -44,10 +47,10 @@ func TestFullDiskIsNamedAndPasses(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, ErrNoSpace) {
+	if !errors.Is(err, statedir.ErrNoSpace) {
 		t.Fatalf("transaction on a full disk: %v", err)
 	}
-	if err := fillBlob(s.Blobs()); !errors.Is(err, ErrNoSpace) {
+	if err := fillBlob(s.Blobs()); !errors.Is(err, statedir.ErrNoSpace) {
 		t.Errorf("blob on a full disk: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {
@@ -63,7 +66,7 @@ func TestFullDiskIsNamedAndPasses(t *testing.T) {
 	same(t, read(t, s, meta("a")), "before")
 }
 
-func fillBlob(b *Blobs) error {
+func fillBlob(b *blob.Blobs) error {
 	w, err := b.Create()
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 	if err == nil {
 		s.Close()
 	}
-	if !errors.Is(err, ErrNoSpace) {
+	if !errors.Is(err, statedir.ErrNoSpace) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -106,7 +109,7 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{dir, filepath.Join(disk, "new")} {
-		if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, ErrReadOnly) {
+		if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, statedir.ErrReadOnly) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -14,6 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/assayd/assayd/reconcile/store/blob"
+	"github.com/assayd/assayd/reconcile/store/change"
+	"github.com/assayd/assayd/reconcile/store/record"
+	"github.com/assayd/assayd/reconcile/store/statedir"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/fault"
 )
@@ -41,21 +45,21 @@ type Store struct {
 	dir     string
 	owner   string
 	clock   func() time.Time
-	redact  func([]byte) []byte
+	encoder record.Encoder
 	commits func(took time.Duration)
 	lock    io.Closer
-	writer  *pool   // one connection: SQLite has one writer
-	writers writers // who waits for it
+	writer  *pool            // one connection: SQLite has one writer
+	writers writequeue.Queue // who waits for it
 	reader  *pool
 	first   *pool // reads, too, for those who go first; nil where the store is open for reading only
-	blobs   *Blobs
-	lists   *Blobs // what was too long for a line
+	blobs   *blob.Blobs
+	lists   *blob.Blobs // what was too long for a line
 	lines   chan struct{}
 
 	queries, rows atomic.Int64
 	n             atomic.Int64 // of the last change; written by Do alone
 	rolledUp      atomic.Int64 // the hour in which spending was rolled up last
-	watchers      watchers
+	watchers      change.Watchers
 }
 
 // Work is what a store was asked for since it was opened.
@@ -71,16 +75,17 @@ func (s *Store) Work() Work { return Work{s.queries.Load(), s.rows.Load()} }
 const databaseName = "assayd.db"
 
 // Open opens the state directory dir, making it (mode 0700) where it is missing, and takes
-// its lock until Close. Errors: *LockedError when another process has it, *VersionError
-// when a newer assayd wrote it, *CopiedError when it is a copy of one that is still there, and
-// ErrNoSpace or ErrReadOnly as causes. With ReadOnly,
+// its lock until Close. Errors: *statedir.LockedError when another process has it, *VersionError
+// when a newer assayd wrote it, *statedir.CopiedError when it is a copy of one that is still there, and
+// statedir.ErrNoSpace or statedir.ErrReadOnly as causes. With ReadOnly,
 // errors.Is(err, fs.ErrNotExist) where there is no state.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state directory %q: %w", dir, err)
 	}
-	s := &Store{dir: dir, clock: o.Clock, redact: o.Redact, commits: o.Committed, lines: make(chan struct{}, 1)}
+	s := &Store{dir: dir, clock: o.Clock, commits: o.Committed, lines: make(chan struct{}, 1)}
+	s.encoder = record.Encoder{Redact: o.Redact, Keep: s.keepList}
 	if s.clock == nil {
 		s.clock = clock.Now
 	}
@@ -100,10 +105,10 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if s.lock, err = takeLock(dir); err != nil {
+	if s.lock, err = statedir.Lock(dir); err != nil {
 		return nil, err
 	}
-	if err := makePrivate(dir); err != nil {
+	if err := statedir.MakePrivate(dir, databaseName); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.open(ctx, log); err != nil {
@@ -112,45 +117,15 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// systemdMode lets the members of the folder's group through to the control socket in it. The unit
-// of the daemon asks for it.
-const systemdMode fs.FileMode = 0o710
-
-// makePrivate closes a state directory, and the database in it, to other users of the host. Either
-// may have been made by an earlier version or by somebody else.
-func makePrivate(dir string) error {
-	info, err := os.Stat(dir)
-	if err == nil && info.Mode().Perm() != systemdMode && info.Mode().Perm()&0o077 != 0 {
-		err = os.Chmod(dir, 0o700)
-	}
-	if err != nil {
-		return fmt.Errorf("close the state directory to other users: %w", explain(err))
-	}
-	path := filepath.Join(dir, databaseName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // before SQLite makes it with the mode of the umask
-	if err != nil {
-		return fmt.Errorf("make the database: %w", explain(err))
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("make the database: %w", explain(err))
-	}
-	for _, file := range []string{path, path + "-wal", path + "-shm"} {
-		if err := os.Chmod(file, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("close the database to other users: %w", explain(err))
-		}
-	}
-	return nil
-}
-
 // open does what Open does once the lock is held.
 func (s *Store) open(ctx context.Context, log *slog.Logger) (err error) {
-	if s.blobs, err = openBlobs(filepath.Join(s.dir, "blobs"), log); err != nil {
+	if s.blobs, err = blob.Open(filepath.Join(s.dir, "blobs"), log); err != nil {
 		return err
 	}
-	if s.lists, err = openBlobs(filepath.Join(s.dir, "lists"), log); err != nil {
+	if s.lists, err = blob.Open(filepath.Join(s.dir, "lists"), log); err != nil {
 		return err
 	}
-	if err := syncDir(s.dir); err != nil {
+	if err := statedir.Sync(s.dir); err != nil {
 		return fmt.Errorf("make state directory durable: %w", explain(err))
 	}
 	path := filepath.Join(s.dir, databaseName)
@@ -195,7 +170,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("read state directory: %w", err)
 	}
-	s.blobs, s.lists = &Blobs{dir: filepath.Join(s.dir, "blobs")}, &Blobs{dir: filepath.Join(s.dir, "lists")}
+	s.blobs, s.lists = blob.At(filepath.Join(s.dir, "blobs")), blob.At(filepath.Join(s.dir, "lists"))
 	if s.reader, err = openReader(path, readers); err != nil {
 		return err
 	}
@@ -224,7 +199,7 @@ func (s *Store) openReadOnly(ctx context.Context) (err error) {
 // that all of them share.
 const readerRest = 10 * time.Second
 
-// Connections of those who only read: whoever goes first (First) has some of its own, because a thousand
+// Connections of those who only read: whoever goes first (writequeue.First) has some of its own, because a thousand
 // trials that read at once keep all others waiting, too.
 const (
 	readers      = 4
@@ -263,7 +238,28 @@ func (s *Store) Owner() string { return s.owner }
 func (s *Store) Dir() string { return s.dir }
 
 // Blobs is the content-addressed store of the state directory.
-func (s *Store) Blobs() *Blobs { return s.blobs }
+func (s *Store) Blobs() *blob.Blobs { return s.blobs }
+
+// keepList keeps what is too long for a line, and returns its path from the state directory and its SHA-256.
+func (s *Store) keepList(value []byte) (file, digest string, err error) {
+	w, err := s.lists.Create()
+	if err != nil {
+		return "", "", err
+	}
+	defer w.Close()
+	if _, err := w.Write(value); err != nil {
+		return "", "", err
+	}
+	if digest, _, err = w.Commit(); err != nil {
+		return "", "", err
+	}
+	path, err := s.lists.Path(digest)
+	if err != nil {
+		return "", "", err
+	}
+	file, err = filepath.Rel(s.dir, path)
+	return filepath.ToSlash(file), digest, err
+}
 
 // Lines receives a pulse after a commit that appended lines. Pulses coalesce; it is for
 // one receiver.
@@ -292,12 +288,12 @@ func (s *Store) Close() error {
 // and must not call Do.
 func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	if s.writer == nil {
-		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, ErrReadOnly)
+		return fmt.Errorf("write to state directory %q: %w: it is open for reading only", s.dir, statedir.ErrReadOnly)
 	}
-	if err := s.writers.enter(ctx); err != nil {
+	if err := s.writers.Enter(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to write to state directory %q: %w", s.dir, err)
 	}
-	defer s.writers.leave()
+	defer s.writers.Leave()
 	began := time.Now()
 	t, err := s.begin(ctx, s.writer, nil)
 	if err != nil {
@@ -322,7 +318,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 	}
 	s.commits(time.Since(began))
 	if len(t.touched) > 0 {
-		s.watchers.tell(t.n, t.touched)
+		s.watchers.Tell(t.n, t.touched)
 	}
 	if t.appended {
 		select {
@@ -337,7 +333,7 @@ func (s *Store) Do(ctx context.Context, fn func(*Tx) error) error {
 // run beside each other and beside Do.
 func (s *Store) View(ctx context.Context, fn func(*Tx) error) error {
 	db := s.reader
-	if s.first != nil && first(ctx) {
+	if s.first != nil && writequeue.GoesFirst(ctx) {
 		db = s.first
 	}
 	t, err := s.begin(ctx, db, &sql.TxOptions{ReadOnly: true})

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/assayd/assayd/reconcile/store/statedir"
+	"github.com/assayd/assayd/reconcile/store/writequeue"
 )
 
 // holdLock makes a child of the test binary open a state directory and keep it.
@@ -113,7 +116,7 @@ func TestSecondOpenNamesTheHolder(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir, Options{})
 	_, err := Open(t.Context(), dir, Options{})
-	locked, ok := errors.AsType[*LockedError](err)
+	locked, ok := errors.AsType[*statedir.LockedError](err)
 	if !ok || locked.PID != os.Getpid() || locked.Dir != dir {
 		t.Fatalf("got %v", err)
 	}
@@ -138,7 +141,7 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 		t.Fatalf("child said %q, %v", said, err)
 	}
 	_, err = Open(t.Context(), dir, Options{})
-	if locked, ok := errors.AsType[*LockedError](err); !ok || locked.PID != child.Process.Pid {
+	if locked, ok := errors.AsType[*statedir.LockedError](err); !ok || locked.PID != child.Process.Pid {
 		t.Errorf("while the child lives: %v", err)
 	}
 	child.Process.Kill()
@@ -226,7 +229,7 @@ func TestCancelledContextStoresNothing(t *testing.T) {
 func TestViewIsASnapshotAndCannotWrite(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	err := s.View(t.Context(), func(tx *Tx) error { return tx.PutMeta("a", "1") })
-	if !errors.Is(err, ErrReadOnly) {
+	if !errors.Is(err, statedir.ErrReadOnly) {
 		t.Errorf("write in a view: %v", err)
 	}
 	err = s.View(t.Context(), func(tx *Tx) error {
@@ -289,7 +292,7 @@ func TestAReaderThatGoesFirstWaitsForNoOther(t *testing.T) {
 	for range readers {
 		<-read
 	}
-	if err := s.View(First(t.Context()), func(tx *Tx) error { _, err := tx.Meta("a"); return err }); err != nil {
+	if err := s.View(writequeue.First(t.Context()), func(tx *Tx) error { _, err := tx.Meta("a"); return err }); err != nil {
 		t.Error(err)
 	}
 }
@@ -374,7 +377,7 @@ func TestReadOnlyBesideTheOwner(t *testing.T) {
 	if got := read(t, reader, meta("a")); got != "1" {
 		t.Errorf("read %q", got)
 	}
-	if err := reader.Do(t.Context(), put); !errors.Is(err, ErrReadOnly) {
+	if err := reader.Do(t.Context(), put); !errors.Is(err, statedir.ErrReadOnly) {
 		t.Errorf("writing: %v", err)
 	}
 	do(t, owner, func(tx *Tx) error {

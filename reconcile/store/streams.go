@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/assayd/assayd/reconcile/store/change"
+	"github.com/assayd/assayd/reconcile/store/record"
 )
 
 // StreamRef names a stream of lines and the file it is to be written to.
@@ -51,6 +54,14 @@ func scanStream(r row) (s Stream, err error) {
 		&s.Folder, &s.File, &s.Number, &s.Written, &s.Why)
 }
 
+// Envelope is what a line says before its own fields; version, seq and time are added.
+type Envelope struct {
+	Type       string // of the record, as "trial.started"
+	Spec       string // address the record is about; "" is the stream's
+	Generation string
+	Execution  int // its number, written as "e1"; 0 leaves it out
+}
+
 // AppendLine gives a record the next seq of its stream and fixes its line: the envelope,
 // then the members of fields, which is nil or encodes to a JSON object. Lists over 256 KiB
 // become {file, sha256}, with a path relative to the state directory; a line has at most
@@ -69,7 +80,7 @@ func (t *Tx) AppendLine(ref StreamRef, e Envelope, fields any) (seq int, err err
 		_, err = t.exec("UPDATE streams SET last = last + 1, size = ? WHERE id = ?", ends, s.ID)
 	}
 	if err == nil {
-		err = t.touchTopic(topicOf(ref.Spec), Records)
+		err = t.touchTopic(topicOf(ref.Spec), change.Records)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("append %s to %q: %w", e.Type, ref.Spec, err)
@@ -81,7 +92,7 @@ func (t *Tx) AppendLine(ref StreamRef, e Envelope, fields any) (seq int, err err
 // topicOf is whom the lines of a stream are about: what becomes of a file is no spec's own.
 func topicOf(stream string) string {
 	if strings.HasPrefix(stream, "status:") {
-		return SpecFiles
+		return change.SpecFiles
 	}
 	return stream
 }
@@ -91,7 +102,13 @@ func (t *Tx) lineAfter(s Stream, e Envelope, fields any) (line []byte, ends int6
 	if e.Spec == "" {
 		e.Spec = s.Spec
 	}
-	if line, err = t.line(s.Last+1, e, fields); err != nil {
+	h := record.Head{
+		V: 1, Seq: s.Last + 1, Time: t.store.clock().UTC().Format("2006-01-02T15:04:05.000000000Z07:00"), Type: e.Type, Spec: e.Spec, Generation: e.Generation,
+	}
+	if e.Execution > 0 {
+		h.Execution = fmt.Sprintf("e%d", e.Execution)
+	}
+	if line, err = t.store.encoder.Line(h, fields); err != nil {
 		return nil, 0, err
 	}
 	size, err := one(t, scanInt, "SELECT size FROM streams WHERE id = ?", s.ID)
@@ -141,7 +158,7 @@ func (t *Tx) MoveStream(to StreamRef, e Envelope, fields any) error {
 		return fmt.Errorf("move stream %q to %q: %w", to.Spec, to.Path, err)
 	}
 	t.appended = true
-	return t.touchTopic(topicOf(to.Spec), Records)
+	return t.touchTopic(topicOf(to.Spec), change.Records)
 }
 
 func (t *Tx) move(s Stream, to StreamRef, e Envelope, fields any) error {

@@ -30,10 +30,10 @@ func scanWholeSubmission(r row) (x SubmissionRow, err error) {
 }
 
 func (t *Tx) submissionDocuments(x SubmissionRow) (data, detail any, err error) {
-	if data, err = t.column(x.Data); err != nil {
+	if data, err = t.store.encoder.Column(x.Data); err != nil {
 		return nil, nil, err
 	}
-	detail, err = t.column(x.Detail)
+	detail, err = t.store.encoder.Column(x.Detail)
 	return data, detail, err
 }
 

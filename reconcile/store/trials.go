@@ -33,7 +33,7 @@ func scanTrial(r row) (x TrialRow, err error) {
 // belongs to another cell: two keys may begin alike.
 func (t *Tx) PutTrial(x TrialRow) error {
 	now := nanos(t.store.clock())
-	data, err := t.column(x.Data)
+	data, err := t.store.encoder.Column(x.Data)
 	if err != nil {
 		return fmt.Errorf("store trial %q: %w", x.ID, err)
 	}
@@ -82,7 +82,7 @@ func (t *Tx) TrialsWith(text, after string, limit int) ([]TrialRow, error) {
 
 // RekeyTrial gives a trial and its cell another key, and the trial data that has it.
 func (t *Tx) RekeyTrial(id, key string, data json.RawMessage) error {
-	text, err := t.column(data)
+	text, err := t.store.encoder.Column(data)
 	if err == nil {
 		_, err = t.exec("UPDATE trials SET cell = ?, data = ? WHERE id = ?", key, text, id)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 // Tx is a transaction; it is valid only within the function that Do or View calls, and for
@@ -17,9 +19,9 @@ type Tx struct {
 	store      *Store
 	pool       *pool
 	appended   bool
-	n          int64                // number of the last change; 0 = there is none
-	touched    map[string]What      // by topic
-	statements map[string]*sql.Stmt // by query
+	n          int64                  // number of the last change; 0 = there is none
+	touched    map[string]change.What // by topic
+	statements map[string]*sql.Stmt   // by query
 }
 
 // Meta returns the value of key, "" when it was never put.
@@ -34,9 +36,34 @@ func (t *Tx) Meta(key string) (string, error) {
 // PutMeta stores a small value under key.
 func (t *Tx) PutMeta(key, value string) error {
 	_, err := t.exec(`INSERT INTO meta (key, value) VALUES (?, ?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, string(t.redacted([]byte(value))))
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, string(t.store.encoder.Text([]byte(value))))
 	if err != nil {
 		return fmt.Errorf("store %q: %w", key, err)
+	}
+	return nil
+}
+
+// MetaBelow returns what is stored under the keys that begin with a prefix, by key. The prefix ends
+// with a slash.
+func (t *Tx) MetaBelow(prefix string) (map[string]string, error) {
+	type pair struct{ key, value string }
+	rows, err := list(t, func(r row) (p pair, err error) {
+		return p, r.Scan(&p.key, &p.value)
+	}, "SELECT key, value FROM meta WHERE key > ? AND key < ?", prefix, prefix[:len(prefix)-1]+"0") // the sign after the slash
+	if err != nil {
+		return nil, fmt.Errorf("read what is stored under %q: %w", prefix, err)
+	}
+	all := make(map[string]string, len(rows))
+	for _, p := range rows {
+		all[p.key] = p.value
+	}
+	return all, nil
+}
+
+// DropMeta forgets a key; one that is not there is fine.
+func (t *Tx) DropMeta(key string) error {
+	if _, err := t.exec("DELETE FROM meta WHERE key = ?", key); err != nil {
+		return fmt.Errorf("forget %q: %w", key, err)
 	}
 	return nil
 }

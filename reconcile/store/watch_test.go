@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/reconcile/store/change"
 )
 
 func appendRecord(spec string) func(*Tx) error {
@@ -19,7 +21,7 @@ func appendRecord(spec string) func(*Tx) error {
 	}
 }
 
-func seen(t *testing.T, w *Watcher) Touched {
+func seen(t *testing.T, w *change.Watcher) change.Touched {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -39,7 +41,7 @@ func TestAWatcherHearsWhatCommitsTouch(t *testing.T) {
 	do(t, s, appendRecord("status:/r/a.hcl"))
 	do(t, s, func(tx *Tx) error { return tx.PutMeta("k", "v") }) // which is nobody's business
 	touched := seen(t, w)
-	want := map[string]What{"run.a": Cells, "t": Cells, "run.b": Records, SpecFiles: Records}
+	want := map[string]change.What{"run.a": change.Cells, "t": change.Cells, "run.b": change.Records, change.SpecFiles: change.Records}
 	if !maps.Equal(touched.Topics, want) || touched.All {
 		t.Errorf("%+v", touched)
 	}
@@ -54,7 +56,7 @@ func TestAWatcherHearsWhatCommitsTouch(t *testing.T) {
 		id, err := tx.InsertExchange(ExchangeRow{Spec: "run.a", Execution: 1, Trial: "t", Try: 1, Input: 1})
 		return errors.Join(err, tx.UpdateExchange(id, ExchangeRow{Input: 3}))
 	})
-	if touched := seen(t, w); !maps.Equal(touched.Topics, map[string]What{"run.a": Usage, "t": Usage}) {
+	if touched := seen(t, w); !maps.Equal(touched.Topics, map[string]change.What{"run.a": change.Usage, "t": change.Usage}) {
 		t.Errorf("after an exchange %+v", touched)
 	}
 	stopped, stop := context.WithCancel(t.Context())
@@ -70,7 +72,7 @@ func TestAWatcherWhoDoesNotLookIsToldThatAllMayHaveChanged(t *testing.T) {
 	w := s.Watch()
 	defer w.Close()
 	do(t, s, func(tx *Tx) error {
-		for i := range maxTouched {
+		for i := range change.MaxTopics {
 			if err := appendRecord(fmt.Sprintf("run.r%d", i))(tx); err != nil {
 				return err
 			}
@@ -131,7 +133,7 @@ func TestNothingThatChangedIsMissed(t *testing.T) {
 			name := rapid.SampledFrom([]string{"run.a", "run.b", "t", "u"}).Draw(rt, "of")
 			switch rapid.SampledFrom([]string{"change", "change", "look", "restart"}).Draw(rt, "step") {
 			case "look":
-				touched := read(t, s, func(tx *Tx) (Touched, error) { return tx.TouchedSince(at, 100) })
+				touched := read(t, s, func(tx *Tx) (change.Touched, error) { return tx.TouchedSince(at, 100) })
 				for topic := range missed {
 					if touched.Topics[topic] == 0 {
 						rt.Fatalf("%s changed after %d, told is %v", topic, at, touched.Topics)
@@ -160,7 +162,7 @@ func TestNothingThatChangedIsMissed(t *testing.T) {
 				missed[name] = true
 			}
 		}
-		if _, err := func() (touched Touched, err error) {
+		if _, err := func() (touched change.Touched, err error) {
 			err = s.View(t.Context(), func(tx *Tx) error { touched, err = tx.TouchedSince(1<<40, 10); return err })
 			return touched, err
 		}(); !errors.Is(err, ErrNotFound) {
@@ -179,10 +181,10 @@ func TestTooMuchThatWasMissedIsAll(t *testing.T) {
 		}
 		return nil
 	})
-	if touched := read(t, s, func(tx *Tx) (Touched, error) { return tx.TouchedSince(0, 10) }); !touched.All || touched.Topics != nil {
+	if touched := read(t, s, func(tx *Tx) (change.Touched, error) { return tx.TouchedSince(0, 10) }); !touched.All || touched.Topics != nil {
 		t.Errorf("%+v", touched)
 	}
-	if touched := read(t, s, func(tx *Tx) (Touched, error) { return tx.TouchedSince(0, 12) }); touched.All || len(touched.Topics) != 12 {
+	if touched := read(t, s, func(tx *Tx) (change.Touched, error) { return tx.TouchedSince(0, 12) }); touched.All || len(touched.Topics) != 12 {
 		t.Errorf("%+v", touched)
 	}
 }

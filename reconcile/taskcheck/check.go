@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -68,7 +68,7 @@ type checking struct {
 // CheckTask has a task checked: its solution, its untouched tree and every adversary are
 // judged, each in a session of its own, and its work image is looked through. In the end a
 // model rates it, if one is to. Of a task that is in force a record is written. What is wrong with Files comes as diagnostics, and what
-// else the asker must mend as a *query.Mistake; what is wrong with the task is in the outcome.
+// else the asker must mend as a *request.Mistake; what is wrong with the task is in the outcome.
 func (r *Checker) CheckTask(ctx context.Context, c Check) (out Checked, ds config.Diagnostics, err error) {
 	began := time.Now()
 	if err := r.rateable(c.Rater); err != nil {
@@ -79,7 +79,7 @@ func (r *Checker) CheckTask(ctx context.Context, c Check) (out Checked, ds confi
 	if err != nil || ds.HasErrors() {
 		return out, ds, err
 	}
-	selected, err := query.FindTask(set, c.Task)
+	selected, err := tasklookup.Find(set, c.Task)
 	if err != nil {
 		return out, ds, err
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/tasklookup"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/task"
@@ -35,14 +36,14 @@ const tasksAtOnce = 4
 
 // Images does what is asked with the images of tasks and tells of each, whatever becomes of
 // the others. What is wrong with Files comes as diagnostics, and what else the asker must
-// mend as a *query.Mistake. tell is called by one goroutine at a time.
+// mend as a *request.Mistake. tell is called by one goroutine at a time.
 func (r *Checker) Images(ctx context.Context, w ImageWork, tell func(ImageDone)) (config.Diagnostics, error) {
 	if r.o.Host.Images == nil {
-		return nil, query.ErrIdle
+		return nil, request.ErrIdle
 	}
 	batch, err := r.o.Host.Images.Batch(w.Verb)
 	if err != nil {
-		return nil, query.Mistakef("%w", err)
+		return nil, request.Mistakef("%w", err)
 	}
 	set, ds, err := r.o.Reader.SpecsFor(ctx, w.Files)
 	if err != nil || ds.HasErrors() {
@@ -102,17 +103,17 @@ func chooseTasks(set *config.Set, w ImageWork) (chosen []config.Selected, err er
 		}
 	}
 	for _, address := range w.Tasks {
-		all, err := query.Selected(set, address)
+		all, err := tasklookup.Selected(set, address)
 		if err != nil {
 			return nil, err
 		}
 		add(all...)
 	}
 	if len(w.Tasks) == 0 {
-		add(query.AllTasks(set)...)
+		add(tasklookup.All(set)...)
 	}
 	if len(chosen) == 0 {
-		return nil, query.Mistakef("there is no task to %s the images of", w.Verb)
+		return nil, request.Mistakef("there is no task to %s the images of", w.Verb)
 	}
 	return chosen, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/image"
 )
 
@@ -31,7 +31,7 @@ func TestWhichTasksAreChosen(t *testing.T) {
 		for _, s := range chosen {
 			got = append(got, plan.TaskAddress(s.Benchmark.Name, s.Name()))
 		}
-		if _, mistaken := err.(*query.Mistake); strings.Join(got, " ") != c.want || mistaken != (c.want == "") { //nolint:errorlint // as it is returned
+		if _, mistaken := err.(*request.Mistake); strings.Join(got, " ") != c.want || mistaken != (c.want == "") { //nolint:errorlint // as it is returned
 			t.Errorf("%q: %q, %v", c.tasks, got, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/config"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/mining"
@@ -37,7 +37,7 @@ type Rating struct {
 	CostUSD       float64       `json:"cost_usd"`
 }
 
-// Check looks whether the settings let a rater be asked; what they lack is a *query.Mistake.
+// Check looks whether the settings let a rater be asked; what they lack is a *request.Mistake.
 func (a Rater) Check(o config.Options) error {
 	var known map[string]config.Provider
 	if o.Settings != nil {
@@ -50,14 +50,14 @@ func (a Rater) Check(o config.Options) error {
 	}
 	switch {
 	case !ok:
-		return query.Mistakef("rate tasks: the settings have no provider %q%s", a.Provider, query.Suggest(a.Provider, slices.Sorted(maps.Keys(known))))
+		return request.Mistakef("rate tasks: the settings have no provider %q%s", a.Provider, request.Suggest(a.Provider, slices.Sorted(maps.Keys(known))))
 	case p.Protocol != gateway.OpenAI:
-		return query.Mistakef("rate tasks: models are asked by chat completions, and provider %q speaks the protocol of %s; name one that speaks openai's", a.Provider, p.Protocol)
+		return request.Mistakef("rate tasks: models are asked by chat completions, and provider %q speaks the protocol of %s; name one that speaks openai's", a.Provider, p.Protocol)
 	case a.Model == "":
-		return query.Mistakef("rate tasks: name a model of provider %q", a.Provider)
+		return request.Mistakef("rate tasks: name a model of provider %q", a.Provider)
 	}
 	if _, ok := p.APIKey.Value(read); !ok {
-		return query.Mistakef("rate tasks: %w", p.NoKey(a.Provider))
+		return request.Mistakef("rate tasks: %w", p.NoKey(a.Provider))
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (r *Checker) rateable(a *Rater) error {
 		return err
 	}
 	if r.o.Host.Gateway == nil {
-		return query.ErrIdle
+		return request.ErrIdle
 	}
 	return nil
 }

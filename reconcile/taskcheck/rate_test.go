@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/plan"
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -65,7 +65,7 @@ provider "anthropic" { api_key = "sk" }
 		{Rater{"anthropic", "m"}, "speaks the protocol of anthropic"},
 	} {
 		err := tc.rater.Check(o)
-		if _, ok := errors.AsType[*query.Mistake](err); tc.says == "" && err != nil || tc.says != "" && (!ok || !strings.Contains(err.Error(), tc.says)) {
+		if _, ok := errors.AsType[*request.Mistake](err); tc.says == "" && err != nil || tc.says != "" && (!ok || !strings.Contains(err.Error(), tc.says)) {
 			t.Errorf("%+v: %v does not say %q", tc.rater, err, tc.says)
 		}
 	}

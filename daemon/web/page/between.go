@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 // Between is what happened between two rounds.
 type Between struct {
 	Frame
-	Trial query.TrialInfo
-	query.Between
+	Trial trialview.TrialInfo
+	trialview.Between
 	Steps   []StepLine
 	Reading string // how much of the transcript is read, where it is for the first time; "" = all is
 	AllOf   string // address of all steps from that span on
 }
 
 // NewBetween makes the page between two rounds, with the steps of that span.
-func NewBetween(f Frame, t query.TrialInfo, d query.Between, p query.StepPage) *Between {
+func NewBetween(f Frame, t trialview.TrialInfo, d trialview.Between, p trialview.StepPage) *Between {
 	f.Title, f.Nav = fmt.Sprintf("%s to %s of %s", d.A.Round.Round, d.B.Round.Round, t.ID), "runs"
 	v := &Between{Frame: f, Trial: t, Between: d}
 	if p.Reading {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 )
 
 // CompareSteps are the steps of two trials at the same task, beside each other.
@@ -40,7 +41,7 @@ type SideSteps struct {
 	Name   string
 	Trials []query.CellInfo // at the task; not empty
 	Shown  int              // place among Trials
-	Steps  query.StepPage
+	Steps  trialview.StepPage
 }
 
 // NewCompareSteps makes the page of two trials' steps.

@@ -25,6 +25,8 @@ import (
 	"github.com/assayd/assayd/reconcile/note"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/archive"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -43,12 +45,12 @@ func every() map[string]View {
 	run := query.RunInfo{Address: "run." + hostile, File: hostile, State: "running", Execution: 2, Wanted: 4, Note: hostile, Results: hostile, Elsewhere: hostile, Cells: map[string]int{"resolved": 1, hostile: 1, "infra_error": 1}}
 	cell := query.CellInfo{Trial: hostile, Task: hostile, Agent: hostile, Model: hostile, Attempt: 1, Try: 2, State: "unresolved", Reason: hostile, Round: hostile, PassRate: &rate, Flags: []string{hostile}}
 	report := &round.Report{Status: "ok", PassRate: 0.5, Passed: 1, Failed: 1, Summary: hostile, Problem: hostile, Isolation: hostile, Metrics: map[string]float64{hostile: 1}}
-	rounds := []query.RoundInfo{
-		{N: 1, Round: query.Round{Round: "agent-1", State: "done", ElapsedS: 60, Report: report}, Kind: round.KindAgent},
-		{N: 2, Round: query.Round{Round: hostile, State: "done", ElapsedS: 120, Report: report}, Kind: round.KindAuto},
+	rounds := []trialview.RoundInfo{
+		{N: 1, Round: trialview.Round{Round: "agent-1", State: "done", ElapsedS: 60, Report: report}, Kind: round.KindAgent},
+		{N: 2, Round: trialview.Round{Round: hostile, State: "done", ElapsedS: 120, Report: report}, Kind: round.KindAuto},
 	}
-	test := query.TestInfo{N: 1, Test: parser.Test{Name: hostile, Status: parser.Failed, Message: hostile, Detail: hostile, Output: hostile}}
-	trial := query.TrialInfo{ID: hostile, Run: "run." + hostile, Execution: 1, Task: hostile, Agent: hostile, Model: hostile, Status: "unresolved", Reason: hostile, Detail: hostile, Best: "agent-1", Flags: []string{hostile}}
+	test := trialview.TestInfo{N: 1, Test: parser.Test{Name: hostile, Status: parser.Failed, Message: hostile, Detail: hostile, Output: hostile}}
+	trial := trialview.TrialInfo{ID: hostile, Run: "run." + hostile, Execution: 1, Task: hostile, Agent: hostile, Model: hostile, Status: "unresolved", Reason: hostile, Detail: hostile, Best: "agent-1", Flags: []string{hostile}}
 	diagnostic := config.Diagnostic{Severity: config.Error, Summary: hostile, Detail: hostile, File: hostile, Line: 3, Column: 4, Snippet: "\t" + hostile}
 	numbers := summary.Report{Run: "run." + hostile, Execution: 2, Summary: summary.Summary{Total: 1}, Agents: []summary.AgentReport{{
 		Agent: hostile, Summary: summary.Summary{Total: 1, ResolvedRate: &summary.Interval{Value: 0.5, Low: 0.1, High: 0.9, N: 2}}, Tasks: []summary.TaskReport{{Task: hostile, Repo: hostile}},
@@ -61,7 +63,7 @@ func every() map[string]View {
 	spec := query.SpecInfo{FileStatus: query.FileStatus{File: hostile, Status: config.Frozen}, Path: hostile, Diagnostics: config.Diagnostics{diagnostic}}
 	git := &query.GitStatus{URL: hostile, Ref: hostile, Commit: hostile, Error: hostile}
 	matrix := []query.MatrixCell{{Trial: hostile, Task: hostile, Agent: hostile, Attempt: 1, State: "unresolved", PassRate: &rate}, {Trial: "t2", Task: "b", Agent: hostile, Attempt: 2, State: "infra_error"}, {Trial: "t3", Task: "b", Agent: "x", Attempt: 1, State: "working"}}
-	steps := query.StepPage{All: 100, First: 3, Next: 5, Steps: []transcript.Step{{
+	steps := trialview.StepPage{All: 100, First: 3, Next: 5, Steps: []transcript.Step{{
 		N: 1, Model: hostile, Messages: []transcript.Message{{Role: hostile, Text: strings.Repeat(hostile+"\n", 60)}}, Answered: true, Error: hostile, Text: hostile, Reasoning: hostile,
 		Calls: []transcript.Call{{Name: hostile, Arguments: `{"command":"` + strings.Repeat("x", 9000) + `"}`}, {Name: "b", Arguments: hostile}},
 	}}}
@@ -83,11 +85,11 @@ func every() map[string]View {
 			Run: run, Execution: 2, Executions: []query.ExecutionInfo{{Execution: 2, Trigger: hostile, StartedAt: f.AsOf.Add(-time.Hour)}, {Execution: 1}}, Counts: run.Cells, Cells: matrix,
 			Report: &numbers, Trials: Trials{URL: at, Items: []query.CellInfo{cell}, Filter: query.CellFilter{Task: hostile}}, Now: f.AsOf,
 		}),
-		"trial": NewTrial(f, TrialData{Trial: trial, Rounds: rounds, Best: report, Failing: []query.TestInfo{test}}),
-		"round": NewRound(f, RoundData{Trial: trial, Round: rounds[1], Tests: []query.TestInfo{test}, Search: hostile, Output: &query.OutputPage{Text: hostile + "\n" + hostile, Size: 9}}),
+		"trial": NewTrial(f, TrialData{Trial: trial, Rounds: rounds, Best: report, Failing: []trialview.TestInfo{test}}),
+		"round": NewRound(f, RoundData{Trial: trial, Round: rounds[1], Tests: []trialview.TestInfo{test}, Search: hostile, Output: &trialview.OutputPage{Text: hostile + "\n" + hostile, Size: 9}}),
 		"steps": NewSteps(f, trial, steps, at, 50),
-		"between": NewBetween(f, trial, query.Between{
-			A: rounds[0], B: rounds[1], Fixed: []string{hostile}, Broken: []string{hostile}, Files: []query.FileChange{{Path: hostile, Kind: "changed", Added: 1, Diff: hostile}, {Path: hostile, Kind: "added"}}, More: 2,
+		"between": NewBetween(f, trial, trialview.Between{
+			A: rounds[0], B: rounds[1], Fixed: []string{hostile}, Broken: []string{hostile}, Files: []archive.FileChange{{Path: hostile, Kind: "changed", Added: 1, Diff: hostile}, {Path: hostile, Kind: "added"}}, More: 2,
 		}, steps),
 		"log":   NewLog(f, trial, hostile, 0, 10, 10),
 		"tasks": NewTasks(f, hostile, []query.TaskInfo{{Address: hostile, Name: hostile, Base: hostile, Parser: hostile, Missing: hostile}}, "", ""),
@@ -110,7 +112,7 @@ func every() map[string]View {
 		"comparesteps": NewCompareSteps(f, at, hostile, []SideSteps{{Name: hostile, Trials: []query.CellInfo{cell, cell}, Steps: steps}, {Name: hostile, Trials: []query.CellInfo{cell}}}, 25),
 		"mining":       NewMining(f, mining, at, []query.PullInfo{pull}, "", ""),
 		"minings":      NewMinings(f, []query.MiningInfo{mining}, "", ""),
-		"files":        NewFiles(f, trial, []query.FileInfo{{Name: hostile, Kind: hostile, Try: 1, Round: hostile, Bytes: 1, SHA256: hostile}, {Name: hostile, Kind: query.FileArchive, Gone: true}}, "", ""),
+		"files":        NewFiles(f, trial, []trialview.FileInfo{{Name: hostile, Kind: hostile, Try: 1, Round: hostile, Bytes: 1, SHA256: hostile}, {Name: hostile, Kind: trialview.FileArchive, Gone: true}}, "", ""),
 		"spending": NewSpending(f, query.Spending{
 			HourUSD: 2, Budgets: []budget.Period{{Period: budget.Day, LimitUSD: 5, SpentUSD: 4, LeftUSD: 1, Ends: f.AsOf}}, Hours: []query.SpendingHour{{Begin: f.AsOf, USD: 2}},
 			Items: []query.SpendingLine{{Spec: "run." + hostile, Provider: hostile, Model: hostile, HourUSD: 1, DayUSD: 2}}, OtherUSD: 1,
@@ -268,10 +270,10 @@ func TestAPageOfARunHasTheNumbersOfItsCurves(t *testing.T) {
 
 // While a long transcript is read for the first time, pages of its steps say so, and look again without a script, too.
 func TestPagesSayThatATranscriptIsRead(t *testing.T) {
-	reading := query.StepPage{Reading: true, Read: 0.4}
-	rounds := query.Between{A: query.RoundInfo{}, B: query.RoundInfo{}}
+	reading := trialview.StepPage{Reading: true, Read: 0.4}
+	rounds := trialview.Between{A: trialview.RoundInfo{}, B: trialview.RoundInfo{}}
 	for name, v := range map[string]View{
-		"steps": NewSteps(Frame{}, query.TrialInfo{ID: "t"}, reading, &url.URL{}, 50), "between": NewBetween(Frame{}, query.TrialInfo{ID: "t"}, rounds, reading),
+		"steps": NewSteps(Frame{}, trialview.TrialInfo{ID: "t"}, reading, &url.URL{}, 50), "between": NewBetween(Frame{}, trialview.TrialInfo{ID: "t"}, rounds, reading),
 	} {
 		var b bytes.Buffer
 		if _, err := Render(&b, name, "", v); err != nil {

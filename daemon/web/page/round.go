@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/judge/parser"
 )
 
 // Round is one submission.
 type Round struct {
 	Frame
-	Trial query.TrialInfo
-	query.RoundInfo
-	Tests       []query.TestInfo
+	Trial trialview.TrialInfo
+	trialview.RoundInfo
+	Tests       []trialview.TestInfo
 	Next, First string // addresses of pages of tests
 	Status      string // of the tests that are shown; "" = any
 	Search      string // what their names have
 	Statuses    []parser.Status
-	Output      *query.OutputPage // nil = there is none
+	Output      *trialview.OutputPage // nil = there is none
 	Lines       []OutputLine
 	Begins      string // address of the beginning of the output; "" = it is here
 	Earlier     string // address of the output before this page; "" = it begins here, or is in files
@@ -42,12 +42,12 @@ func outputLines(text string) (all []OutputLine) {
 
 // RoundData are the answers of which the page of a round is made.
 type RoundData struct {
-	Trial          query.TrialInfo
-	Round          query.RoundInfo
-	Tests          []query.TestInfo
+	Trial          trialview.TrialInfo
+	Round          trialview.RoundInfo
+	Tests          []trialview.TestInfo
 	Next, First    string
 	Status, Search string
-	Output         *query.OutputPage
+	Output         *trialview.OutputPage
 	NoOutput       string
 }
 
@@ -66,8 +66,8 @@ func NewRound(f Frame, d RoundData) *Round {
 		}
 		// Pages end where a character does: from a page alone nothing tells where the one before it begins, and a page in
 		// a file must not be written twice.
-		if o.Offset > query.OutputPageSize && f.Still == nil {
-			v.Earlier = fmt.Sprintf("%s?offset=%d#output", at, max(0, o.Offset-query.OutputPageSize))
+		if o.Offset > trialview.OutputPageSize && f.Still == nil {
+			v.Earlier = fmt.Sprintf("%s?offset=%d#output", at, max(0, o.Offset-trialview.OutputPageSize))
 		}
 		if o.Next > 0 {
 			v.Later = fmt.Sprintf("%s?offset=%d#output", at, o.Next)

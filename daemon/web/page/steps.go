@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 )
 
 // Steps are what an agent and its models said to each other.
 type Steps struct {
 	Frame
-	Trial       query.TrialInfo
+	Trial       trialview.TrialInfo
 	Items       []StepLine
 	From, All   int    // number of the first one that is shown, from 1
 	Begins      string // address of the first ones; "" = these are they
@@ -108,7 +108,7 @@ func readable(arguments string) string {
 }
 
 // NewSteps makes a page of the steps of a trial.
-func NewSteps(f Frame, t query.TrialInfo, p query.StepPage, at *url.URL, limit int) *Steps {
+func NewSteps(f Frame, t trialview.TrialInfo, p trialview.StepPage, at *url.URL, limit int) *Steps {
 	f.Title, f.Nav, f.Topics = "steps of "+t.ID, "runs", []string{t.ID}
 	q := at.Query()
 	v := &Steps{Frame: f, Trial: t, From: p.First + 1, All: p.All, URL: at, Tool: q.Get("tool"), Failed: q.Get("errors") != "", NotFiltered: TrialPath(t.ID) + "/steps"}

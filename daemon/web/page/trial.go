@@ -5,27 +5,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assayd/assayd/reconcile/query"
+	"github.com/assayd/assayd/reconcile/query/trialview"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
 // Trial is one trial with its rounds.
 type Trial struct {
 	Frame
-	query.TrialInfo
+	trialview.TrialInfo
 	Verdict string // in words
 	Later   string // of an extended trial: until when, and what it came to; "" = it is not
 	Rounds  []RoundLine
 	Next    string // address of the next page of rounds
 	First   string // address of the first one, where this is another one
 	Chart   *RoundChart
-	Failing []query.TestInfo // of the best round
-	Left    int              // failing tests that are not shown
+	Failing []trialview.TestInfo // of the best round
+	Left    int                  // failing tests that are not shown
 }
 
 // RoundLine is a round in a table, with what it changes.
 type RoundLine struct {
-	query.RoundInfo
+	trialview.RoundInfo
 	Best    bool
 	Before  string // the round before; "" = it is the first one
 	Between string // address of the page between the two
@@ -56,11 +56,11 @@ const MaxFailing = 20
 
 // TrialData are the answers of which the page of a trial is made.
 type TrialData struct {
-	Trial       query.TrialInfo
-	Rounds      []query.RoundInfo
+	Trial       trialview.TrialInfo
+	Rounds      []trialview.RoundInfo
 	Next, First string
-	Best        *round.Report    // nil = no round is the best, or it is not judged
-	Failing     []query.TestInfo // of the best round, the first ones
+	Best        *round.Report        // nil = no round is the best, or it is not judged
+	Failing     []trialview.TestInfo // of the best round, the first ones
 }
 
 // NewTrial makes the page of a trial.
@@ -115,7 +115,7 @@ const (
 )
 
 // roundChart draws the rounds of a trial that have a report; nil where there are fewer than two.
-func roundChart(rounds []query.RoundInfo) *RoundChart {
+func roundChart(rounds []trialview.RoundInfo) *RoundChart {
 	c, end, best := &RoundChart{}, 0.0, 0.0
 	for _, r := range rounds {
 		if drawn(r) {
@@ -156,7 +156,7 @@ func roundChart(rounds []query.RoundInfo) *RoundChart {
 }
 
 // drawn reports whether a round is in the chart: what the private set says is in no curve.
-func drawn(r query.RoundInfo) bool { return r.Report != nil && !r.Kind.Internal() }
+func drawn(r trialview.RoundInfo) bool { return r.Report != nil && !r.Kind.Internal() }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
@@ -183,19 +183,19 @@ func (v *Trial) Lasts() string {
 // Files are files of a trial to save.
 type Files struct {
 	Frame
-	Trial       query.TrialInfo
+	Trial       trialview.TrialInfo
 	Items       []FileLine
 	Next, First string
 }
 
 // FileLine is a file in a table, with what it is in words.
 type FileLine struct {
-	query.FileInfo
+	trialview.FileInfo
 	Is string
 }
 
 // NewFiles makes a page of the list.
-func NewFiles(f Frame, t query.TrialInfo, files []query.FileInfo, next, first string) *Files {
+func NewFiles(f Frame, t trialview.TrialInfo, files []trialview.FileInfo, next, first string) *Files {
 	f.Title, f.Nav, f.Topics = "files of "+t.ID, "runs", []string{t.ID}
 	v := &Files{Frame: f, Trial: t, Next: next, First: first}
 	for _, file := range files {
@@ -206,12 +206,12 @@ func NewFiles(f Frame, t query.TrialInfo, files []query.FileInfo, next, first st
 
 // fileIs says what files of a kind are.
 var fileIs = map[string]string{
-	query.FilePrompt:     "what the agent was told",
-	query.FileLog:        "what the agent printed",
-	query.FileTranscript: "what the agent and its models said",
-	query.FileTrajectory: "the same as an ATIF document",
-	query.FilePatch:      "what the agent changed",
-	query.FileArchive:    "the tree that was judged",
-	query.FileOutput:     "what the judge command printed",
-	query.FileStage:      "what the run stage handed on",
+	trialview.FilePrompt:     "what the agent was told",
+	trialview.FileLog:        "what the agent printed",
+	trialview.FileTranscript: "what the agent and its models said",
+	trialview.FileTrajectory: "the same as an ATIF document",
+	trialview.FilePatch:      "what the agent changed",
+	trialview.FileArchive:    "the tree that was judged",
+	trialview.FileOutput:     "what the judge command printed",
+	trialview.FileStage:      "what the run stage handed on",
 }
