@@ -37,12 +37,13 @@ var mayImport = map[string][]string{
 	"runtime/container/containertest":     {"runtime/container"},
 	"runtime/container/docker/dockertest": {"runtime/container", "runtime/container/docker", "runtime/container/containertest"},
 	"runtime/task":                        {},
+	"runtime/untar":                       {},
 	"runtime/task/*":                      {"runtime/task", "runtime/task/folder", "runtime/task/runner", "runtime/task/dockerfile", "runtime/patch"},
-	"runtime/task/remote":                 {"runtime/git"},
+	"runtime/task/remote":                 {"runtime/git", "runtime/untar"},
 	"runtime/guest":                       {},
 	"runtime/llm":                         {},
 	"runtime/git":                         {},
-	"runtime/patch":                       {"runtime/git"},
+	"runtime/patch":                       {"runtime/git", "runtime/untar"},
 	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/git", "runtime/patch"},
 	"runtime/judge/parser":                {},
 	"runtime/decoy":                       {},
@@ -66,8 +67,8 @@ var mayImport = map[string][]string{
 	"runtime/mining/github/githubtest": {"runtime/mining/github"},
 	"runtime/cheat":                    {"runtime/gateway/transcript"},
 	"runtime/egress":                   {},
-	"runtime/layer":                    {},
-	"runtime/agent":                    {"runtime/task", "runtime/llm", "runtime/layer"},
+	"runtime/layer":                    {"runtime/untar"},
+	"runtime/agent":                    {"runtime/task", "runtime/llm", "runtime/layer", "runtime/untar"},
 	"runtime/trial": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
@@ -214,7 +215,7 @@ var mayImport = map[string][]string{
 var everybodys = []string{"runtime/clock", "runtime/pause", "runtime/fault", "runtime/kernel", "runtime/waiting", "runtime/truncate", "runtime/keylock"}
 
 // onlyStd lists the packages that use nothing but the standard library.
-var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/truncate", "runtime/keylock", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}
+var onlyStd = []string{"runtime/clock", "runtime/fault", "runtime/waiting", "runtime/truncate", "runtime/keylock", "runtime/untar", "runtime/guest", "runtime/container", "runtime/task", "runtime/judge/parser", "runtime/decoy", "runtime/gateway/modeltest", "runtime/egress"}
 
 // ownerOf says which package alone may import an SDK, so that the SDK can be replaced
 // there and its types appear nowhere else. One that ends in /* is every package below: of

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/assayd/assayd/runtime/fault"
 )
 
@@ -109,11 +111,18 @@ type retry struct {
 	at    time.Time
 	delay time.Duration // that led to at
 	why   string        // as it was logged
+
+	pauses backoff.ExponentialBackOff
 }
 
 func (r retry) next(now time.Time) retry {
-	delay := min(max(2*r.delay, minDelay), maxDelay)
-	return retry{at: now.Add(delay), delay: delay, why: r.why}
+	if r.delay == 0 {
+		r.pauses = backoff.ExponentialBackOff{InitialInterval: minDelay, Multiplier: 2, MaxInterval: maxDelay}
+		r.pauses.Reset()
+	}
+	r.delay = r.pauses.NextBackOff()
+	r.at = now.Add(r.delay)
+	return r
 }
 
 // Run verifies all files and then writes what is stored, until ctx is done; a last time

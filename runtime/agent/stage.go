@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/untar"
 )
 
 // Stage writes what is mounted at /agent into dir, which must exist and be empty: the
@@ -51,24 +53,22 @@ func unpack(dir string, t task.Tree, open func(string) (io.ReadCloser, error)) (
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	r := tar.NewReader(src)
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read snapshot %s: %w", t.Digest, err)
-		}
+	err = untar.Each(r, math.MaxInt, func(h *tar.Header) error { // a snapshot was bounded when it was taken
 		if err := place(root, h, r); err != nil {
-			return fmt.Errorf("unpack %q of snapshot %s: %w", h.Name, t.Digest, err)
+			return fmt.Errorf("unpack %q: %w", h.Name, err)
 		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, untar.ErrEmpty) {
+		return fmt.Errorf("snapshot %s: %w", t.Digest, err)
 	}
+	return nil
 }
 
 func place(root *os.Root, h *tar.Header, r io.Reader) error {
-	name := filepath.Clean(h.Name)
-	if name == "." {
-		return nil
+	name, err := untar.Local(h.Name)
+	if err != nil || name == "." {
+		return err
 	}
 	if parent := filepath.Dir(name); parent != "." {
 		if err := root.MkdirAll(parent, 0o755); err != nil {

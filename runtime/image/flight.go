@@ -11,6 +11,7 @@ var errNobodyWaits = errors.New("nobody waits for it any more")
 
 // flights does equal builds once: callers with the same key share one result. The build
 // goes on while at least one of them waits; the last one to leave ends it and sees it end.
+// (x/sync's singleflight knows nothing of who waits, so that a build would go on for no caller.)
 type flights struct {
 	mu sync.Mutex
 	m  map[string]*flight

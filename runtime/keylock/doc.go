@@ -1,3 +1,3 @@
-// Package keylock has locks by key: what has one key is done by one at a time, and whoever waits may leave.
-// It starts no goroutine, and keeps nothing of a key that nobody holds or waits for.
+// Package keylock has locks by key: one caller at a time has the lock of a key, and the others wait as long as
+// their contexts last. It starts no goroutine, and it keeps no key that is neither locked nor waited for.
 package keylock

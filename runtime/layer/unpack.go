@@ -13,6 +13,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/untar"
 )
 
 // Bounds of what is unpacked. A small package may be packed well; a large one of programs is
@@ -77,28 +79,18 @@ func (u *unpacker) unpack(in io.Reader, dir string) (err error) {
 	u.known = map[string]bool{".": true}
 	// What the files do not take (names, holes) is bounded with the same measure.
 	tr := tar.NewReader(&bounded{in, u.bytes + smallPackage})
-	for seen := 0; ; seen++ {
-		h, err := tr.Next()
-		switch {
-		case errors.Is(err, io.EOF) && seen > 0:
-			return nil
-		case errors.Is(err, io.EOF):
-			return errors.New("it holds nothing")
-		case err != nil:
-			return fmt.Errorf("it is no archive, or a broken one: %w", err)
-		case u.ctx.Err() != nil:
+	return untar.Each(tr, u.entries, func(h *tar.Header) error {
+		if u.ctx.Err() != nil {
 			return context.Cause(u.ctx)
 		}
 		if err := u.count(); err != nil {
 			return err
 		}
-		if h.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
 		if err := u.entry(h, tr); err != nil {
 			return fmt.Errorf("%q: %w", h.Name, err)
 		}
-	}
+		return nil
+	})
 }
 
 // count counts one more entry.
@@ -179,9 +171,9 @@ func (u *unpacker) place(raw string) (string, error) {
 
 // local cleans the name of an entry, and refuses one that leads out of the archive.
 func local(raw string) (string, error) {
-	name := path.Clean(raw)
-	if path.IsAbs(name) || !filepath.IsLocal(name) || strings.ContainsRune(name, 0) {
-		return "", errors.New("it leads out of the archive")
+	name, err := untar.Local(raw)
+	if err != nil {
+		return "", err
 	}
 	if len(name) > maxName || strings.Count(name, "/") > maxDepth {
 		return "", errors.New("its name is longer than any should be")

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/untar"
 )
 
 // Bounds of a tree.
@@ -81,31 +83,30 @@ func (s scope) holds(name string) bool {
 // read takes all files of the tar. A folder counts for nothing but that no file has its
 // name; what is neither file nor link, and what is Git's own, is left out.
 func (in *intake) read(tr *tar.Reader) error {
-	for {
-		h, err := tr.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read the tree: %w", err)
-		}
-		if in.seen++; in.seen > maxEntries {
-			return fmt.Errorf("the tree has more than %d entries", maxEntries)
-		}
-		if h.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		name := path.Clean(h.Name)
-		if !filepath.IsLocal(name) {
-			return fmt.Errorf("the tree has the entry %.200q, which is not below its top", h.Name)
-		}
-		if name == "." || gits(name) || !in.scope.holds(name) {
-			continue
-		}
-		if err := in.take(name, h, tr); err != nil {
-			return fmt.Errorf("%.200q of the tree: %w", name, err)
-		}
+	var own error
+	err := untar.Each(tr, maxEntries, func(h *tar.Header) error {
+		own = in.visit(h, tr)
+		return own
+	})
+	if err == nil || own != nil || errors.Is(err, untar.ErrEmpty) {
+		return own
 	}
+	return fmt.Errorf("read the tree: %w", err)
+}
+
+func (in *intake) visit(h *tar.Header, content io.Reader) error {
+	in.seen++
+	name, err := untar.Local(h.Name)
+	if err != nil {
+		return fmt.Errorf("the tree has the entry %.200q, which is not below its top", h.Name)
+	}
+	if name == "." || gits(name) || !in.scope.holds(name) {
+		return nil
+	}
+	if err := in.take(name, h, content); err != nil {
+		return fmt.Errorf("%.200q of the tree: %w", name, err)
+	}
+	return nil
 }
 
 // gits reports whether a name is that of Git's own folder, or below it; in a file system

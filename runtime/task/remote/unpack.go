@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/assayd/assayd/runtime/untar"
 )
 
 // Bounds of an archive. A small one may be packed well; a large one of text is not packed by
@@ -103,7 +105,6 @@ type unpacker struct {
 	root    *os.Root
 	room    *room
 	left    int64 // bytes that the archive may still give
-	entries int
 	out     []string
 	dropped int
 }
@@ -152,29 +153,19 @@ func unpack(ctx context.Context, name, dir string, room *room) (leftOut []string
 }
 
 func (u *unpacker) tar(in io.Reader) error {
-	for tr := tar.NewReader(in); ; {
-		h, err := tr.Next()
-		switch {
-		case errors.Is(err, io.EOF) && u.entries > 0:
-			return nil
-		case errors.Is(err, io.EOF):
-			return errors.New("it holds nothing")
-		case err != nil:
-			return fmt.Errorf("it is no archive, or a broken one: %w", err)
-		}
-		if h.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		if err := u.entry(h.Name, h.FileInfo().Mode(), h, tr); err != nil {
-			return err
-		}
-	}
+	tr := tar.NewReader(in)
+	return untar.Each(tr, maxEntries, func(h *tar.Header) error {
+		return u.entry(h.Name, h.FileInfo().Mode(), h, tr)
+	})
 }
 
 func (u *unpacker) zip(f io.ReaderAt, size int64) error {
 	all, err := zip.NewReader(f, size)
 	if err != nil {
 		return fmt.Errorf("it is no archive, or a broken one: %w", err)
+	}
+	if len(all.File) > maxEntries {
+		return fmt.Errorf("it has more than %d entries", maxEntries)
 	}
 	for _, entry := range all.File {
 		if err := u.zipped(entry); err != nil {
@@ -212,22 +203,18 @@ func (u *unpacker) entry(raw string, mode fs.FileMode, h *tar.Header, in io.Read
 	if err := u.ctx.Err(); err != nil {
 		return err
 	}
-	if u.entries++; u.entries > maxEntries {
-		return fmt.Errorf("it has more than %d entries", maxEntries)
+	name, err := untar.Local(raw)
+	if err != nil {
+		return fmt.Errorf("%q: %w", raw, err)
 	}
-	name := path.Clean(strings.TrimPrefix(raw, "./"))
 	if name == "." {
 		return nil
 	}
 	local := filepath.FromSlash(name)
-	if path.IsAbs(raw) || !filepath.IsLocal(local) || strings.ContainsRune(name, 0) {
-		return fmt.Errorf("%q leads out of the archive", raw)
-	}
 	if u.underLink(local) {
 		u.leave(name, "lies under a link")
 		return nil
 	}
-	var err error
 	switch h.Typeflag {
 	case tar.TypeDir:
 		err = u.root.MkdirAll(local, 0o755)
