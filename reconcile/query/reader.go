@@ -15,7 +15,6 @@ type Options struct {
 	Store     *store.Store
 	Snapshots *snapshot.Latest
 	Summaries *summaries.Summaries
-	StateDir  string                                     // where logs of trials lie
 	OpenBlob  func(digest string) (io.ReadCloser, error) // an error that is fs.ErrNotExist where it is not kept any more
 	Config    config.Options                             // how specs are compiled that a question names
 	Git       func() GitStatus                           // of the repository that specs come from; nil = they come from none
@@ -36,7 +35,5 @@ type Reader struct {
 
 // New returns a reader. Questions about what is declared wait for the first snapshot.
 func New(o Options) *Reader {
-	return &Reader{
-		Snapshots: o.Snapshots, o: o, want: o.Summaries.Want,
-	}
+	return &Reader{Snapshots: o.Snapshots, o: o, want: o.Summaries.Want}
 }
