@@ -58,7 +58,8 @@ var mayImport = map[string][]string{
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox", "runtime/judge/game", "runtime/judge/httpapi",
 	},
 	"runtime/vet":                      {"runtime/task", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser"},
-	"runtime/gateway":                  {"runtime/task", "runtime/llm"},
+	"runtime/gateway":                  {"runtime/task", "runtime/llm", "runtime/gateway/wire"},
+	"runtime/gateway/wire":             {"runtime/gateway/transcript", "runtime/gateway/transcript/values"},
 	"runtime/gateway/modeltest":        {},
 	"runtime/mining/github/githubtest": {"runtime/mining/github"},
 	"runtime/cheat":                    {"runtime/gateway/transcript"},
@@ -142,7 +143,7 @@ var mayImport = map[string][]string{
 	"reconcile/taskcheck": {
 		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
 		// By whom a task is rated, and of what the names of tests are read.
-		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
+		"runtime/mining", "runtime/gateway", "runtime/gateway/wire", "runtime/judge/parser", "runtime/decoy",
 	},
 	"reconcile/specfiles":  {"config"},
 	"reconcile/cheatscan":  {"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round"},

@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // What is asked of the gateway: questions one after the other, streams one after the other
@@ -299,7 +300,7 @@ func serveGateway(ctx context.Context, dir, model string) error {
 	}
 	g, err := gateway.New(gateway.Options{
 		Providers: []gateway.Provider{{
-			Name: "p", Protocol: gateway.OpenAI, BaseURL: model + "/v1", Key: func() (string, error) { return "sk-of-nobody", nil },
+			Name: "p", Protocol: wire.OpenAI, BaseURL: model + "/v1", Key: func() (string, error) { return "sk-of-nobody", nil },
 			Prices: map[string]gateway.Price{"*": {Input: 3, Output: 15}},
 		}},
 		Ledger: ledger.NewUsageLedger(s), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),

@@ -3,9 +3,8 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
@@ -35,7 +34,7 @@ func (r *refusal) body() []byte {
 		Message string `json:"message"`
 	}
 	var v any
-	if r.protocol == Anthropic {
+	if r.protocol == wire.Anthropic {
 		v = map[string]any{"type": "error", "error": anthropic{r.kind, r.text}}
 	} else {
 		e := openAI{Message: r.text, Type: r.kind}
@@ -59,7 +58,7 @@ func (r *refusal) write(w http.ResponseWriter) {
 
 // pick returns the first for OpenAI's protocols, the second for Anthropic's.
 func pick[T any](protocol string, openAI, anthropic T) T {
-	if protocol == Anthropic {
+	if protocol == wire.Anthropic {
 		return anthropic
 	}
 	return openAI
@@ -97,4 +96,7 @@ func unknown(protocol, what string) *refusal {
 	}
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// closedTo refuses what a closed network has no way for.
+func closedTo(protocol, what string) *refusal {
+	return malformed(protocol, 400, "The network of this task is closed, and the provider is not asked for %s.", what)
+}

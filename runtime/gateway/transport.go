@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"runtime/debug"
@@ -91,8 +92,8 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if w.body.Len()+len(p) > maxBody {
-		w.err = fmt.Errorf("it has more than %d bytes", maxBody)
+	if w.body.Len()+len(p) > wire.MaxBody {
+		w.err = fmt.Errorf("it has more than %d bytes", wire.MaxBody)
 		return 0, w.err
 	}
 	return w.body.Write(p)

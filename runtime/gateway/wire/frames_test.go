@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"bytes"
@@ -18,13 +18,13 @@ type frame struct{ Raw, Data string }
 
 // all reads a stream to its end.
 func all(r io.Reader) (frames []frame, rest string, err error) {
-	f := newFrames(r)
+	f := NewFrames(r)
 	for {
-		raw, err := f.next()
+		raw, err := f.Next()
 		if err != nil {
 			return frames, string(f.raw), err
 		}
-		frames = append(frames, frame{string(raw), string(dataOf(raw))})
+		frames = append(frames, frame{string(raw), string(Data(raw))})
 	}
 }
 
@@ -132,7 +132,7 @@ func FuzzFrames(f *testing.F) {
 }
 
 // meters are the three, by the two ways of answering.
-var meters = []generation{completions, responses, messages}
+var meters = []Generation{completions, responses, messages}
 
 // hostile are answers that no provider should give.
 var hostile = []string{
@@ -156,32 +156,32 @@ var hostile = []string{
 }
 
 // sane fails unless what was counted can be charged.
-func sane(t *testing.T, m *meter, events int) {
+func sane(t *testing.T, m *Meter, events int) {
 	t.Helper()
-	m.settle(100)
+	m.Settle(100)
 	m.Reply()
-	u := m.usage(Price{Input: 3, Output: 15, Cached: 0.3, CacheWrite: 3.75}, m.reported == nil)
-	for _, n := range []int64{u.InputTokens, u.OutputTokens, u.CachedTokens, u.EstimatedTokens} {
+	u := m.Tokens
+	for _, n := range []int64{u.Input, u.Output, u.Cached, u.Written, u.Hour, u.Estimated} {
 		if n < 0 || n > 3*maxTokens {
 			t.Errorf("%+v", u)
 		}
 	}
-	if u.CachedTokens > u.InputTokens || u.EstimatedTokens > u.Tokens() {
+	if u.Cached+u.Written > u.Input || u.Hour > u.Written || u.Estimated > u.Input+u.Output {
 		t.Errorf("%+v", u)
 	}
-	if !(u.CostUSD >= 0 && u.CostUSD <= maxCost) || math.IsNaN(u.CostUSD) {
-		t.Errorf("%+v after %d events", u, events)
+	if u.Reported != nil && (!(*u.Reported >= 0 && *u.Reported <= MaxCost) || math.IsNaN(*u.Reported)) {
+		t.Errorf("%+v: %v USD after %d events", u, *u.Reported, events)
 	}
 }
 
 func TestHostileProvidersAreNotBelieved(t *testing.T) {
 	for _, g := range meters {
-		together := &meter{}
+		together := &Meter{}
 		for _, text := range hostile {
-			one, event := &meter{}, &meter{}
-			g.whole([]byte(text), one)
-			g.event([]byte(text), event)
-			g.event([]byte(text), together)
+			one, event := &Meter{}, &Meter{}
+			g.Whole([]byte(text), one)
+			g.Event([]byte(text), event)
+			g.Event([]byte(text), together)
 			sane(t, one, 1)
 			sane(t, event, 1)
 		}
@@ -192,42 +192,42 @@ func TestHostileProvidersAreNotBelieved(t *testing.T) {
 // What is wrong in one field does not hide the others.
 func TestOddFieldsHideNoUsage(t *testing.T) {
 	for _, tc := range []struct {
-		g    generation
+		g    Generation
 		text string
 	}{
 		{completions, `{"model":5,"choices":[{"index":"a","message":{"content":[{"text":"x"}]}}],"usage":{"prompt_tokens":7.0,"completion_tokens":3}}`},
 		{responses, `{"model":[],"output":[5],"usage":{"input_tokens":7,"output_tokens":3e0}}`},
 		{messages, `{"model":{},"content":"text","usage":{"input_tokens":7,"output_tokens":3}}`},
 	} {
-		m := &meter{}
-		tc.g.whole([]byte(tc.text), m)
-		if !m.told || m.input != 7 || m.output != 3 {
-			t.Errorf("%s: %+v", tc.g.name, m.tokens)
+		m := &Meter{}
+		tc.g.Whole([]byte(tc.text), m)
+		if !m.Told || m.Input != 7 || m.Output != 3 {
+			t.Errorf("%s: %+v", tc.g.Name, m.Tokens)
 		}
 	}
 }
 
 // Some providers tell the usage so far with each chunk: only the last one is all.
 func TestUsageSoFarIsNotAll(t *testing.T) {
-	m := &meter{}
+	m := &Meter{}
 	chunk := func(text string) { completionChunk([]byte(text), m) }
 	chunk(`{"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
-	if m.told || !m.prompt {
+	if m.Told || !m.prompt {
 		t.Error("the first is taken for all")
 	}
-	cut := meter{tokens: m.tokens, prompt: m.prompt, text: 400}
-	if cut.settle(1); cut.input != 9 || cut.output != 100 || cut.estimated != 100 {
-		t.Errorf("%+v", cut.tokens)
+	cut := Meter{Tokens: m.Tokens, prompt: m.prompt, TextBytes: 400}
+	if cut.Settle(1); cut.Input != 9 || cut.Output != 100 || cut.Estimated != 100 {
+		t.Errorf("%+v", cut.Tokens)
 	}
 	chunk(`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`)
-	if !m.told || m.output != 2 {
-		t.Errorf("%+v", m.tokens)
+	if !m.Told || m.Output != 2 {
+		t.Errorf("%+v", m.Tokens)
 	}
 }
 
 // One answer that never ends has a bound, and so have its calls.
 func TestAnEndlessAnswerIsNotKept(t *testing.T) {
-	m := &meter{}
+	m := &Meter{}
 	piece := strings.Repeat("x", 1<<20)
 	for i := range 64 {
 		m.Say(piece)
@@ -255,11 +255,11 @@ func FuzzMeters(f *testing.F) {
 	f.Add([]byte(`{"type":"response.output_text.delta","delta":"a"}`), []byte(`{"type":"response.completed","response":{"usage":{"input_tokens":5,"output_tokens":3}}}`))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, g := range meters {
-			one, stream := &meter{}, &meter{}
-			g.whole(first, one)
-			g.event(first, stream)
-			g.event(second, stream)
-			lasting(stream.err)
+			one, stream := &Meter{}, &Meter{}
+			g.Whole(first, one)
+			g.Event(first, stream)
+			g.Event(second, stream)
+			Lasting(stream.Err)
 			sane(t, one, 1)
 			sane(t, stream, 2)
 		}
@@ -271,39 +271,28 @@ func FuzzAsk(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		q, err := ask(body)
+		q, err := ReadQuestion(body)
 		if err != nil {
 			return
 		}
 		var plain map[string]json.RawMessage
-		if err := json.Unmarshal(body, &plain); err != nil || len(plain) != len(q.fields) {
-			t.Fatalf("%d fields, and %d, %v", len(q.fields), len(plain), err)
+		if err := json.Unmarshal(body, &plain); err != nil || len(plain) != len(q.Fields) {
+			t.Fatalf("%d fields, and %d, %v", len(q.Fields), len(plain), err)
 		}
-		if q.bytes > len(body) || q.bytes < 0 {
-			t.Fatalf("%d bytes of %d", q.bytes, len(body))
+		if q.TextBytes > len(body) || q.TextBytes < 0 {
+			t.Fatalf("%d bytes of %d", q.TextBytes, len(body))
 		}
 		for _, tells := range []bool{false, true} {
-			changed, asked := askForUsage(&provider{tellsCost: tells}, q)
+			changed, asked := askForUsage(q, tells)
 			if asked && !changed {
 				t.Fatal("asked for without a change")
 			}
-			if _, err := json.Marshal(q.fields); err != nil {
+			if _, err := json.Marshal(q.Fields); err != nil {
 				t.Fatal(err)
 			}
-			if again, _ := askForUsage(&provider{tellsCost: tells}, q); again {
+			if again, _ := askForUsage(q, tells); again {
 				t.Fatal("changed twice")
 			}
-		}
-	})
-}
-
-func FuzzRetryAfter(f *testing.F) {
-	for _, seed := range []string{"5", "-1", "99999999999999999999", " 7 ", "Wed, 21 Oct 2015 07:28:00 GMT", "1e3", "9223372036854775807"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if pause, _ := retryAfter(text, now); pause < 0 || pause > 24*60*60*1e9 {
-			t.Fatal(pause)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"bufio"
@@ -15,19 +15,20 @@ const (
 	keptFrame = 1 << 20
 )
 
-// frames reads server-sent events one by one, and keeps them as they are. The format is that
+// Frames reads server-sent events one by one, and keeps them as they are. The format is that
 // of WHATWG's HTML, section 9.2, but for lines that end in CR alone, which no provider sends.
-type frames struct {
+type Frames struct {
 	in  *bufio.Reader
 	raw []byte // of the event that is being read
 }
 
-func newFrames(r io.Reader) *frames { return &frames{in: bufio.NewReaderSize(r, 8<<10)} }
+// NewFrames reads the events of a response's body.
+func NewFrames(r io.Reader) *Frames { return &Frames{in: bufio.NewReaderSize(r, 8<<10)} }
 
-// next returns the next event: all its bytes, with the empty line that ends it; dataOf has
-// what it says. The error is io.EOF at the end, also where an event lacks its end; rest has
+// Next returns the next event: all its bytes, with the empty line that ends it; Data has
+// what it says. The error is io.EOF at the end, also where an event lacks its end; Rest has
 // that then. What is returned is good until the next call.
-func (f *frames) next() (raw []byte, err error) {
+func (f *Frames) Next() (raw []byte, err error) {
 	if f.raw = f.raw[:0]; cap(f.raw) > keptFrame {
 		f.raw = nil
 	}
@@ -52,18 +53,18 @@ func (f *frames) next() (raw []byte, err error) {
 	}
 }
 
-// rest is what was read of an event that did not end.
-func (f *frames) rest() []byte { return bytes.TrimSpace(f.raw) }
+// Rest is what was read of an event that did not end.
+func (f *Frames) Rest() []byte { return bytes.TrimSpace(f.raw) }
 
-// more reports whether another whole event has come in already.
-func (f *frames) more() bool {
+// More reports whether another whole event has come in already.
+func (f *Frames) More() bool {
 	there, _ := f.in.Peek(f.in.Buffered()) // which is not more than there is
 	return bytes.Contains(there, []byte("\n\n")) || bytes.Contains(there, []byte("\n\r\n"))
 }
 
-// dataOf joins the data lines of an event; it is nil where there is none, as in a comment
+// Data joins the data lines of an event; it is nil where there is none, as in a comment
 // that only keeps the connection open. It may be a part of raw.
-func dataOf(raw []byte) []byte {
+func Data(raw []byte) []byte {
 	var data []byte
 	lines := 0
 	for line := range bytes.Lines(raw) {

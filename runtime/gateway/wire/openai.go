@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"encoding/json"
@@ -7,21 +7,21 @@ import (
 )
 
 // completions is OpenAI's protocol of chat completions, which most other providers speak.
-var completions = generation{name: transcript.Completions, prepare: askForUsage, whole: wholeCompletion, event: completionChunk}
+var completions = Generation{Name: transcript.Completions, Prepare: askForUsage, Whole: wholeCompletion, Event: completionChunk}
 
 // askForUsage has a stream end with its usage, and OpenRouter tell the cost: they do so for
 // those only who ask.
-func askForUsage(p *provider, q *question) (changed, asked bool) {
+func askForUsage(q *Question, tellsCost bool) (changed, asked bool) {
 	var switches [][2]string
 	if q.Stream {
 		switches = append(switches, [2]string{"stream_options", "include_usage"})
 	}
-	if p.tellsCost {
+	if tellsCost {
 		switches = append(switches, [2]string{"usage", "include"})
 	}
 	known := false // the agent knows that it is told
 	for _, s := range switches {
-		was, turned := turnOn(q.fields, s[0], s[1])
+		was, turned := turnOn(q.Fields, s[0], s[1])
 		known, changed = known || was, changed || turned
 	}
 	return changed, changed && !known
@@ -62,7 +62,7 @@ type completionUsage struct {
 
 // into takes over what is told. Some tell it with each chunk, so that only what comes with
 // the end of the answer or after it is all.
-func (u *completionUsage) into(m *meter, ended bool) {
+func (u *completionUsage) into(m *Meter, ended bool) {
 	if u == nil {
 		return
 	}
@@ -70,7 +70,7 @@ func (u *completionUsage) into(m *meter, ended bool) {
 		input: u.Prompt, cached: u.Details.Cached, written: u.Details.Written, output: u.Completion,
 		reasoning: max(u.Output.Reasoning, u.Reasoning), total: u.Total, cost: u.Cost,
 	})) {
-		m.told = ended
+		m.Told = ended
 	}
 }
 
@@ -91,11 +91,11 @@ type completionText struct {
 
 // into takes a piece over; of several answers to one question only the first is kept, while
 // all are counted.
-func (t completionText) into(answer int, m *meter) {
+func (t completionText) into(answer int, m *Meter) {
 	if answer > 0 {
-		aside := meter{}
+		aside := Meter{}
 		t.into(0, &aside)
-		m.text += aside.text
+		m.TextBytes += aside.TextBytes
 		return
 	}
 	for _, piece := range []*string{t.Content, t.Refusal} {
@@ -133,12 +133,12 @@ func failed(raw json.RawMessage) string {
 	return string(raw)
 }
 
-func wholeCompletion(body []byte, m *meter) {
+func wholeCompletion(body []byte, m *Meter) {
 	var c completion
-	if !decode(body, &c) {
+	if !Decode(body, &c) {
 		return
 	}
-	m.model, m.err = c.Model, failed(c.Error)
+	m.Model, m.Err = c.Model, failed(c.Error)
 	for i, choice := range c.Choices {
 		for k := range choice.Message.Calls {
 			choice.Message.Calls[k].Index = k // only streams number them
@@ -151,20 +151,20 @@ func wholeCompletion(body []byte, m *meter) {
 	c.Usage.into(m, true)
 }
 
-func completionChunk(data []byte, m *meter) {
+func completionChunk(data []byte, m *Meter) {
 	if string(data) == "[DONE]" {
-		m.last = true
+		m.Last = true
 		return
 	}
 	var c completion
-	if !decode(data, &c) {
+	if !Decode(data, &c) {
 		return
 	}
 	if c.Model != "" {
-		m.model = c.Model
+		m.Model = c.Model
 	}
 	if err := failed(c.Error); err != "" {
-		m.err = err
+		m.Err = err
 	}
 	for _, choice := range c.Choices {
 		choice.Delta.into(choice.Index, m)
@@ -173,11 +173,11 @@ func completionChunk(data []byte, m *meter) {
 		}
 	}
 	c.Usage.into(m, m.Stop != "" || len(c.Choices) == 0)
-	m.hide = m.asked && c.Usage != nil && len(c.Choices) == 0
+	m.Hide = m.Asked && c.Usage != nil && len(c.Choices) == 0
 }
 
 // responses is OpenAI's protocol of responses, which Codex speaks.
-var responses = generation{name: transcript.Responses, whole: wholeResponse, event: responseEvent}
+var responses = Generation{Name: transcript.Responses, Whole: wholeResponse, Event: responseEvent}
 
 type response struct {
 	Model  string            `json:"model"`
@@ -199,55 +199,55 @@ type response struct {
 }
 
 // into takes the end of an answer over.
-func (r *response) into(m *meter) {
+func (r *response) into(m *Meter) {
 	if r.Model != "" {
-		m.model = r.Model
+		m.Model = r.Model
 	}
 	m.Stop = r.Status
 	if err := failed(r.Error); err != "" {
-		m.err = err
+		m.Err = err
 	}
 	if u := r.Usage; u != nil && m.tell(told(usageTold{
 		input: u.Input, cached: u.Details.Cached, output: u.Output, reasoning: u.Thought.Reasoning, total: u.Total, cost: u.Cost,
 	})) {
-		m.told = true
+		m.Told = true
 	}
 }
 
-func wholeResponse(body []byte, m *meter) {
+func wholeResponse(body []byte, m *Meter) {
 	var r response
-	if !decode(body, &r) {
+	if !Decode(body, &r) {
 		return
 	}
 	for _, item := range r.Output {
-		m.text += len(item)
+		m.TextBytes += len(item)
 		m.Item(item)
 	}
 	r.into(m)
 }
 
-func responseEvent(data []byte, m *meter) {
+func responseEvent(data []byte, m *Meter) {
 	var e struct {
 		Type     string          `json:"type"`
 		Delta    string          `json:"delta"`
 		Item     json.RawMessage `json:"item"`
 		Response *response       `json:"response"`
 	}
-	if !decode(data, &e) {
+	if !Decode(data, &e) {
 		return
 	}
 	switch e.Type {
 	case "response.output_text.delta":
-		if m.piece.Len() < maxBody {
+		if m.piece.Len() < MaxBody {
 			m.piece.WriteString(e.Delta)
 		}
 	case "response.output_item.done":
 		m.piece.Reset()
 		m.Item(e.Item)
 	case "response.completed", "response.incomplete", "response.failed":
-		m.last = true
+		m.Last = true
 	case "error":
-		m.last, m.err = true, string(data)
+		m.Last, m.Err = true, string(data)
 	}
 	m.wrote(e.Delta)
 	if e.Response != nil {

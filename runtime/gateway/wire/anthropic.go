@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 )
 
 // messages is Anthropic's protocol, which Claude Code speaks.
-var messages = generation{name: transcript.Messages, whole: wholeMessage, event: messageEvent}
+var messages = Generation{Name: transcript.Messages, Whole: wholeMessage, Event: messageEvent}
 
 // messageUsage has pointers because each event of a stream tells only what it knows, in
 // numbers that count from the beginning.
@@ -23,21 +23,21 @@ type messageUsage struct {
 
 // into takes over what is told, and says whether all is known then; plain is the part of the
 // prompt that no cache had to do with.
-func (u *messageUsage) into(m *meter) (whole bool) {
+func (u *messageUsage) into(m *Meter) (whole bool) {
 	if u == nil {
 		return false
 	}
-	plain := m.input - m.cached - m.written
+	plain := m.Input - m.Cached - m.Written
 	for _, field := range []struct {
 		told *count
 		kept *int64
-	}{{u.Input, &plain}, {u.Written, &m.written}, {u.Cached, &m.cached}, {u.Output, &m.output}, {u.Kept.Hour, &m.hour}} {
+	}{{u.Input, &plain}, {u.Written, &m.Written}, {u.Cached, &m.Cached}, {u.Output, &m.Output}, {u.Kept.Hour, &m.Hour}} {
 		if field.told != nil && *field.told >= 0 {
 			*field.kept = int64(*field.told)
 		}
 	}
-	m.hour = min(m.hour, m.written)
-	m.input = plain + m.cached + m.written
+	m.Hour = min(m.Hour, m.Written)
+	m.Input = plain + m.Cached + m.Written
 	m.prompt = m.prompt || u.Input != nil && *u.Input >= 0
 	return m.prompt && u.Output != nil && *u.Output >= 0
 }
@@ -59,7 +59,7 @@ type block struct {
 }
 
 // into takes over a block of an answer, or of a stream its beginning.
-func (b block) into(index int, m *meter) {
+func (b block) into(index int, m *Meter) {
 	m.Say(m.wrote(b.Text))
 	m.Think(m.wrote(b.Thinking))
 	if b.ID == "" {
@@ -72,19 +72,19 @@ func (b block) into(index int, m *meter) {
 	m.Call(index, b.ID, m.wrote(b.Name), m.wrote(input))
 }
 
-func wholeMessage(body []byte, m *meter) {
+func wholeMessage(body []byte, m *Meter) {
 	var a message
-	if !decode(body, &a) {
+	if !Decode(body, &a) {
 		return
 	}
-	m.model, m.Stop = a.Model, a.Stop
+	m.Model, m.Stop = a.Model, a.Stop
 	for i, b := range a.Content {
 		b.into(i, m)
 	}
-	m.told = a.Usage.into(m)
+	m.Told = a.Usage.into(m)
 }
 
-func messageEvent(data []byte, m *meter) {
+func messageEvent(data []byte, m *Meter) {
 	var e struct {
 		Type    string        `json:"type"`
 		Index   int           `json:"index"`
@@ -98,13 +98,13 @@ func messageEvent(data []byte, m *meter) {
 			Stop     string `json:"stop_reason"`
 		} `json:"delta"`
 	}
-	if !decode(data, &e) {
+	if !Decode(data, &e) {
 		return
 	}
 	switch e.Type {
 	case "message_start":
 		if e.Message != nil {
-			m.model = e.Message.Model
+			m.Model = e.Message.Model
 			e.Message.Usage.into(m)
 		}
 	case "content_block_start":
@@ -119,10 +119,10 @@ func messageEvent(data []byte, m *meter) {
 		}
 	case "message_delta":
 		m.Stop = e.Delta.Stop
-		m.told = e.Usage.into(m)
+		m.Told = e.Usage.into(m)
 	case "message_stop":
-		m.last = true
+		m.Last = true
 	case "error":
-		m.last, m.err = true, string(data)
+		m.Last, m.Err = true, string(data)
 	}
 }

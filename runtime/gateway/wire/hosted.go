@@ -1,8 +1,10 @@
-package gateway
+package wire
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript/values"
@@ -12,9 +14,9 @@ import (
 // run code on machines of theirs, call servers of others. For an agent whose network is closed
 // that is a way out, so that such requests are refused.
 
-// beyond names what a request would have the provider do by itself, "" for nothing.
-func beyond(fields map[string]json.RawMessage) string {
-	for _, name := range sortedKeys(fields) { // so that the same is said each time
+// HostedTools names what a request would have the provider do by itself, "" for nothing.
+func HostedTools(fields map[string]json.RawMessage) string {
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // so that the same is said each time
 		if found := beyondField(fold(name), fields[name]); found != "" {
 			return found
 		}
@@ -29,7 +31,7 @@ var searches = regexp.MustCompile(`:online$|-search-(preview|api)|-deep-research
 // beyondModel looks at the name of a model.
 func beyondModel(name []byte) string {
 	if model := values.Text(name); searches.MatchString(strings.ToLower(model)) {
-		return "the model " + clip([]byte(model)) + ", which searches the web"
+		return "the model " + Clip([]byte(model)) + ", which searches the web"
 	}
 	return ""
 }
@@ -93,7 +95,7 @@ func beyondTool(tool []byte, depth int) string {
 			case ours.MatchString(kind), kind == "namespace":
 			case kind == "shell": // on whose machine is said beside it
 			default:
-				found = "the tool " + strings.TrimSpace(clip([]byte(kind)))
+				found = "the tool " + strings.TrimSpace(Clip([]byte(kind)))
 			}
 		case "function", "input_schema":
 			known = true
@@ -116,7 +118,7 @@ func beyondTool(tool []byte, depth int) string {
 func environment(value []byte) (found string) {
 	values.Members(value, func(name string, value []byte) bool {
 		if kind := values.Text(value); fold(name) == "type" && kind != "local" {
-			found = "the tool shell in " + clip([]byte(kind))
+			found = "the tool shell in " + Clip([]byte(kind))
 		}
 		return found == ""
 	})
@@ -240,8 +242,3 @@ func empty(value []byte) bool {
 
 // fold is a name without the difference between capitals, as loose readers take it.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }
-
-// closedTo refuses what a closed network has no way for.
-func closedTo(protocol, what string) *refusal {
-	return malformed(protocol, 400, "The network of this task is closed, and the provider is not asked for %s.", what)
-}
