@@ -239,7 +239,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest, Made: d.metrics.ImageMade,
 	})
-	return builder, builder.Tidy()
+	return builder, builder.Mirrors().Tidy()
 }
 
 // leave has a container removed later that cannot be removed now.

@@ -1,4 +1,4 @@
-package image
+package clone
 
 import (
 	"context"
@@ -27,24 +27,24 @@ type Beyond struct {
 
 // AuditFolder makes a folder for what is read of repositories. The caller removes it; what a
 // crash leaves goes at the next start.
-func (b *Builder) AuditFolder() (dir string, err error) {
-	if err := b.mirrors.prepare(); err != nil {
+func (m *Mirrors) AuditFolder() (dir string, err error) {
+	if err := m.prepare(); err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(b.mirrors.dir, cutPrefix)
+	return os.MkdirTemp(m.Dir, cutPrefix)
 }
 
 // Audit looks for what in a repository the commit does not lead to; "" is what its HEAD
 // names. gitDir is below an AuditFolder, with what was read of Git's own one: no configuration and
 // no hooks. What is in it is hostile.
-func (b *Builder) Audit(ctx context.Context, gitDir, commit string) (found Beyond, err error) {
-	if err := b.mirrors.prepare(); err != nil {
+func (m *Mirrors) Audit(ctx context.Context, gitDir, commit string) (found Beyond, err error) {
+	if err := m.prepare(); err != nil {
 		return found, err
 	}
 	if err := writeConfig(gitDir); err != nil {
 		return found, fmt.Errorf("look at a repository: %w", err)
 	}
-	g := b.mirrors.git.In(gitDir).With("GIT_DIR=" + gitDir).Confined(auditMemory)
+	g := m.git.In(gitDir).With("GIT_DIR=" + gitDir).Confined(auditMemory)
 	if commit == "" {
 		out, err := g.Run(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 		if err != nil {

@@ -1,4 +1,4 @@
-package image
+package clone
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package image
+package clone
 
 import (
 	"archive/tar"
@@ -37,13 +37,13 @@ var mayUnfold = git.Extent{Entries: 500_000, Names: 128 << 20, Bytes: 20 << 30}
 // mostMirror bounds what the copy of a repository takes, in bytes.
 const mostMirror = 32 << 30
 
-// mirrors keeps a copy of each remote repository, so that a second task of it needs little
-// or no network.
-type mirrors struct {
-	dir   string
-	hub   string              // address that stands for that of GitHub and the forge; "" = their own
-	forge string              // address of an enterprise's GitHub; "" = none
-	hide  func([]byte) []byte // takes secrets out of what Git says
+// Mirrors keeps a copy of each remote repository, so that a second task of it needs little
+// or no network. Its methods may be called at once. The exported fields are set before.
+type Mirrors struct {
+	Dir   string              // where they are; it belongs to one Mirrors
+	Hub   string              // address that stands for that of GitHub and the forge; "" = their own
+	Forge string              // address of an enterprise's GitHub; "" = none
+	Hide  func([]byte) []byte // takes secrets out of what Git says
 	most  int64               // bytes of a copy; 0 = mostMirror
 	mu    sync.Mutex
 	ready bool                     // the folder is there, without remains of a crash
@@ -58,35 +58,43 @@ const (
 )
 
 // prepare makes the cache folder once, and removes what a crash left in it.
-func (m *mirrors) prepare() error {
+func (m *Mirrors) prepare() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ready {
 		return nil
 	}
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of mirrors: %w", err)
 	}
-	if err := m.tidy(); err != nil {
+	if err := m.Tidy(); err != nil {
 		return err
 	}
-	g, err := git.New(m.dir, git.Fetching(crawl))
+	g, err := git.New(m.Dir, git.Fetching(crawl))
 	if err != nil {
 		return err
 	}
 	// A partial clone is none of ours: what is not there is not fetched by the way.
 	m.git = g.With("GIT_NO_LAZY_FETCH=1").Within(gitTime).Printing(gitOutput)
-	if m.hide != nil {
-		m.git = m.git.Masking(func(said string) string { return string(m.hide([]byte(said))) })
+	if m.Hide != nil {
+		m.git = m.git.Masking(func(said string) string { return string(m.Hide([]byte(said))) })
 	}
 	m.ready = true
 	return nil
 }
 
-// tidy removes what a crash left in the cache folder.
-func (m *mirrors) tidy() error {
+// Spool makes a temporary file in the cache folder. The caller closes and removes it.
+func (m *Mirrors) Spool() (*os.File, error) {
+	if err := m.prepare(); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(m.Dir, spoolPrefix)
+}
+
+// Tidy removes what a crash left in the cache folder. It is called before anything is cut.
+func (m *Mirrors) Tidy() error {
 	for _, prefix := range []string{cutPrefix, spoolPrefix} {
-		left, err := filepath.Glob(filepath.Join(m.dir, prefix+"*"))
+		left, err := filepath.Glob(filepath.Join(m.Dir, prefix+"*"))
 		if err != nil {
 			return err
 		}
@@ -99,37 +107,21 @@ func (m *mirrors) tidy() error {
 	return nil
 }
 
-// clone puts a clone, cut at the commit, into workdir.
-func (s *buildStep) clone(ctx context.Context) error {
-	if s.recipe.Repo == nil {
-		return nil
-	}
-	repo := *s.recipe.Repo
-	dir, when, err := s.b.mirrors.cut(ctx, repo)
-	if dir != "" {
-		defer os.RemoveAll(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("repo %s at %s: %w", redacted(repo.URL), repo.Commit, err)
-	}
-	return s.put(ctx, s.recipe.Workdir, func(tw *tar.Writer) error { return tarFolder(tw, dir, when) })
-}
-
 // Clone returns a repository cut at its commit, as images have it: an uncompressed tar of
 // the work tree with .git. The caller closes it.
-func (b *Builder) Clone(ctx context.Context, repo task.Repo) (io.ReadCloser, error) {
-	dir, when, err := b.mirrors.cut(ctx, repo)
+func (m *Mirrors) Clone(ctx context.Context, repo task.Repo) (io.ReadCloser, error) {
+	dir, when, err := m.Cut(ctx, repo)
 	if err != nil {
 		if dir != "" {
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
-		return nil, fmt.Errorf("repo %s at %s: %w", redacted(repo.URL), repo.Commit, err)
+		return nil, err
 	}
 	read, write := io.Pipe()
-	c := &clone{PipeReader: read, removed: make(chan error, 1)}
+	c := &openClone{PipeReader: read, removed: make(chan error, 1)}
 	go func() { // ends at the latest when the reading end is closed
 		tw := tar.NewWriter(write)
-		err := tarFolder(tw, dir, when)
+		err := TarFolder(tw, dir, when)
 		if err == nil {
 			err = tw.Close()
 		}
@@ -139,15 +131,15 @@ func (b *Builder) Clone(ctx context.Context, repo task.Repo) (io.ReadCloser, err
 	return c, nil
 }
 
-// clone is the tar of a clone that is removed when it is closed.
-type clone struct {
+// openClone is the tar of a clone that is removed when it is closed.
+type openClone struct {
 	*io.PipeReader
 	removed chan error
 	once    sync.Once
 	err     error
 }
 
-func (c *clone) Close() error {
+func (c *openClone) Close() error {
 	c.once.Do(func() {
 		c.PipeReader.Close() // never fails
 		c.err = <-c.removed
@@ -163,10 +155,17 @@ func redacted(raw string) string {
 	return raw
 }
 
-// cut makes a new folder with a clone whose only ref is the branch main at the commit, and
+// Cut makes a new folder with a clone whose only ref is the branch main at the commit, and
 // in which nothing is that the commit does not lead to. It returns the folder, which the
-// caller removes, and the time of the commit.
-func (m *mirrors) cut(ctx context.Context, repo task.Repo) (dir string, when time.Time, err error) {
+// caller removes also after an error, "" = there is none, and the time of the commit.
+func (m *Mirrors) Cut(ctx context.Context, repo task.Repo) (dir string, when time.Time, err error) {
+	if dir, when, err = m.cut(ctx, repo); err != nil {
+		err = fmt.Errorf("repo %s at %s: %w", redacted(repo.URL), repo.Commit, err)
+	}
+	return dir, when, err
+}
+
+func (m *Mirrors) cut(ctx context.Context, repo task.Repo) (dir string, when time.Time, err error) {
 	if !git.IsFullHash(repo.Commit) {
 		return "", when, errors.New("the commit must be given as a full hash in lower case")
 	}
@@ -180,7 +179,7 @@ func (m *mirrors) cut(ctx context.Context, repo task.Repo) (dir string, when tim
 	if err != nil {
 		return "", when, err
 	}
-	if dir, err = os.MkdirTemp(m.dir, cutPrefix); err != nil {
+	if dir, err = os.MkdirTemp(m.Dir, cutPrefix); err != nil {
 		return "", when, err
 	}
 	g := m.git.In(dir)
@@ -225,14 +224,14 @@ func checkOut(ctx context.Context, g git.Git, dir, mirror, commit string) error 
 }
 
 // fetch returns the mirror of the repository, which has the commit.
-func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
+func (m *Mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 	unlock, err := m.lock(ctx, repo.URL)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
 	sum := sha256.Sum256([]byte(repo.URL))
-	mirror := filepath.Join(m.dir, hex.EncodeToString(sum[:8])+".git")
+	mirror := filepath.Join(m.Dir, hex.EncodeToString(sum[:8])+".git")
 	g, from := m.git.In(mirror), m.from(repo.URL)
 	has := func() bool {
 		_, err := g.Run(ctx, "cat-file", "-e", repo.Commit+"^{commit}")
@@ -242,7 +241,7 @@ func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 		return mirror, nil
 	}
 	bring := func(ctx context.Context) error {
-		if _, err := m.git.In(m.dir).Run(ctx, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
+		if _, err := m.git.In(m.Dir).Run(ctx, "init", "--quiet", "--bare", "--template=", mirror); err != nil {
 			return err
 		}
 		// The commit alone, with a ref that keeps it; servers that refuse are asked for all.
@@ -272,20 +271,20 @@ func (m *mirrors) fetch(ctx context.Context, repo task.Repo) (string, error) {
 const gitHub = "https://github.com/"
 
 // from is the address where a repository is fetched from.
-func (m *mirrors) from(address string) string {
-	if m.hub == "" {
+func (m *Mirrors) from(address string) string {
+	if m.Hub == "" {
 		return address
 	}
-	for _, forge := range []string{gitHub, strings.TrimSuffix(m.forge, "/") + "/"} {
+	for _, forge := range []string{gitHub, strings.TrimSuffix(m.Forge, "/") + "/"} {
 		if name, ok := strings.CutPrefix(address, forge); ok && forge != "/" {
-			return strings.TrimSuffix(m.hub, "/") + "/" + name
+			return strings.TrimSuffix(m.Hub, "/") + "/" + name
 		}
 	}
 	return address
 }
 
 // lock waits for the mirror of a URL.
-func (m *mirrors) lock(ctx context.Context, remote string) (unlock func(), err error) {
+func (m *Mirrors) lock(ctx context.Context, remote string) (unlock func(), err error) {
 	m.mu.Lock()
 	if m.locks == nil {
 		m.locks = map[string]chan struct{}{}
@@ -304,8 +303,8 @@ func (m *mirrors) lock(ctx context.Context, remote string) (unlock func(), err e
 	}
 }
 
-// tarFolder writes a folder in a fixed order, as root's, with one time for all.
-func tarFolder(tw *tar.Writer, dir string, when time.Time) error {
+// TarFolder writes a folder in a fixed order, as root's, with one time for all.
+func TarFolder(tw *tar.Writer, dir string, when time.Time) error {
 	return filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil || name == dir {
 			return err
