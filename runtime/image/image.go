@@ -14,6 +14,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image/clone"
+	"github.com/assayd/assayd/runtime/image/dockerfile"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -240,11 +241,11 @@ func begins(p task.Part, role, platform string) (string, error) {
 	if p.Dockerfile == "" {
 		return p.Image, nil
 	}
-	d, err := readDockerfile(p.Dockerfile, platform)
+	d, err := dockerfile.Read(p.Dockerfile, platform)
 	if err != nil {
 		return "", &SetupError{Role: role, Attribute: "dockerfile", Reason: err}
 	}
-	return d.from, nil
+	return d.From, nil
 }
 
 // parent finds the image that a part is made from: the one that it names itself, or the
