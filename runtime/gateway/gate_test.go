@@ -1,13 +1,14 @@
 package gateway
 
 import (
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // users are those who hold requests back.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+
 	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // trip is a provider without a network, for tests in which time does not pass by itself.

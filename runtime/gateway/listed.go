@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // How long a list of prices holds, or that there is none, how long it is waited for, and how

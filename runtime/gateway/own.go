@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // A provider that refuses an agent may do so for what the agent asks: for a model that the key

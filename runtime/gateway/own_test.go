@@ -2,13 +2,14 @@ package gateway
 
 import (
 	"cmp"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // ownWorld is a provider that refuses what holds the word "bad" with one status, and all else

@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // answer is one of the provider's that is passed on.

@@ -3,8 +3,9 @@ package gateway
 import (
 	"testing"
 
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"pgregory.net/rapid"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 func TestPrices(t *testing.T) {

@@ -2,13 +2,14 @@ package gateway
 
 import (
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"net"
 	"net/http"
 	"net/url"
 	"path"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Provider is a model API as the settings describe it. Zero limits are none.

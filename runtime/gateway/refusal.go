@@ -3,9 +3,10 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"net/http"
 	"strconv"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // refusal is an answer of the gateway's own, in the shape that the provider's have.

@@ -3,9 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"math"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // reservePatience is how many times the hold a request waits for others to end, so that there is

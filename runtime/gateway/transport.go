@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/assayd/assayd/runtime/gateway/wire"
 	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Transport reaches the session from within the daemon, without a network: an HTTP client with

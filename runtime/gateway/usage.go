@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+
 	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assayd/assayd/runtime/image/dockerfile"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+
+	"github.com/assayd/assayd/runtime/image/dockerfile"
 )
 
 // dockerfile does what stands in the part's Dockerfile behind FROM. Then the recipe has its

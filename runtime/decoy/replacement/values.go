@@ -1,9 +1,14 @@
-package decoy
+package replacement
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// maxValues is how many values are proposed for one token.
-const maxValues = 2
+	"github.com/assayd/assayd/runtime/decoy/source"
+)
+
+// MaxValues is how many values are proposed for one token.
+const MaxValues = 2
 
 // values collects new values for a token, the best first.
 type values struct {
@@ -11,10 +16,10 @@ type values struct {
 	found []string
 }
 
-func (v *values) full() bool { return len(v.found) >= maxValues }
+func (v *values) full() bool { return len(v.found) >= MaxValues }
 
 func (v *values) add(value string) {
-	if !v.full() && value != v.old && value != "" && !contains(v.found, value) {
+	if !v.full() && value != v.old && value != "" && !slices.Contains(v.found, value) {
 		v.found = append(v.found, value)
 	}
 }
@@ -27,12 +32,12 @@ type stringValues struct {
 	interpolated bool // there are expressions in it
 }
 
-// newText proposes strings: of the same length where there is one, from the same test
+// Text proposes strings: of the same length where there is one, from the same test
 // before those of the file. A number in it moves by one; a word becomes another.
-func newText(literal string, interpolated bool, unit, file *pool) []string {
+func Text(literal string, interpolated bool, unit, file *Pool) []string {
 	v := stringValues{values: values{old: literal}, interpolated: interpolated}
-	v.body, v.begin = content(literal)
-	both := []*pool{unit, file}
+	v.body, v.begin = source.Content(literal)
+	both := []*Pool{unit, file}
 	v.borrow(unit, len(v.body), true)
 	if moved, ok := moveIn(v.body, interpolated); ok {
 		v.with(moved)
@@ -71,7 +76,7 @@ func (v *stringValues) with(body string) {
 }
 
 // borrow takes strings of one length; alike are those that look like the old one.
-func (v *stringValues) borrow(p *pool, length int, alike bool) {
+func (v *stringValues) borrow(p *Pool, length int, alike bool) {
 	if v.interpolated || v.body == "" && length == 0 {
 		return
 	}
@@ -83,7 +88,7 @@ func (v *stringValues) borrow(p *pool, length int, alike bool) {
 }
 
 // others takes strings of other lengths.
-func (v *stringValues) others(p *pool) {
+func (v *stringValues) others(p *Pool) {
 	if strings.Contains(v.body, "\n") {
 		return
 	}
@@ -95,11 +100,11 @@ func (v *stringValues) others(p *pool) {
 }
 
 // reword makes one word another that is as long.
-func (v *stringValues) reword(p *pool) {
+func (v *stringValues) reword(p *Pool) {
 	for _, w := range wordsOf(v.body, v.interpolated) {
-		for _, other := range p.words[shapeOf(v.body[w.from:w.to])] {
-			if other != v.body[w.from:w.to] {
-				v.with(v.body[:w.from] + other + v.body[w.to:])
+		for _, other := range p.words[shapeOf(v.body[w.From:w.To])] {
+			if other != v.body[w.From:w.To] {
+				v.with(v.body[:w.From] + other + v.body[w.To:])
 				break
 			}
 		}
@@ -107,20 +112,20 @@ func (v *stringValues) reword(p *pool) {
 }
 
 // rewordFreely makes one word another of any length.
-func (v *stringValues) rewordFreely(p *pool) {
+func (v *stringValues) rewordFreely(p *Pool) {
 	for _, w := range wordsOf(v.body, v.interpolated) {
 		for _, other := range p.all {
-			if old := v.body[w.from:w.to]; !v.full() && other != old && shapeOf(other).letter == shapeOf(old).letter {
-				v.with(v.body[:w.from] + other + v.body[w.to:])
+			if old := v.body[w.From:w.To]; !v.full() && other != old && shapeOf(other).letter == shapeOf(old).letter {
+				v.with(v.body[:w.From] + other + v.body[w.To:])
 			}
 		}
 	}
 }
 
-// swapCase proposes a string whose letters are upper case where they were lower case; "" = it
+// SwapCase proposes a string whose letters are upper case where they were lower case; "" = it
 // has a meaning, or no words.
-func swapCase(literal string, interpolated bool) string {
-	body, begin := content(literal)
+func SwapCase(literal string, interpolated bool) string {
+	body, begin := source.Content(literal)
 	if interpolated || len(wordsOf(body, false)) == 0 || len(body) > 100 || strings.ContainsAny(body, "\\%{") {
 		return ""
 	}
@@ -146,7 +151,7 @@ func moveIn(body string, interpolated bool) (string, bool) {
 	end := -1
 	eachPlain(body, interpolated, func(i int) int {
 		n := 0
-		for i+n < len(body) && digit(body[i+n]) {
+		for i+n < len(body) && source.IsDigit(body[i+n]) {
 			n++
 		}
 		if n > 0 {
@@ -167,9 +172,9 @@ func nextDigit(d byte) byte {
 	return d + 1
 }
 
-// newNumber proposes numbers that are as long: one more, one less; of large ones one less
+// Number proposes numbers that are as long: one more, one less; of large ones one less
 // first.
-func newNumber(literal string) []string {
+func Number(literal string) []string {
 	v := values{old: literal}
 	digits, base := literal, "0123456789"
 	lower := strings.ToLower(literal)
@@ -207,14 +212,14 @@ func newNumber(literal string) []string {
 	return v.found
 }
 
-// newChar proposes characters of the same test, then of the file.
-func newChar(literal string, unit, file *pool) []string {
+// Char proposes characters of the same test, then of the file.
+func Char(literal string, unit, file *Pool) []string {
 	v := values{old: literal}
-	if n := len(literal); n >= 3 && digit(literal[n-2]) && literal[n-3] == '\'' {
+	if n := len(literal); n >= 3 && source.IsDigit(literal[n-2]) && literal[n-3] == '\'' {
 		v.add(literal[:n-2] + string(nextDigit(literal[n-2])) + literal[n-1:])
 	}
 	for _, same := range []bool{true, false} {
-		for _, p := range []*pool{unit, file} {
+		for _, p := range []*Pool{unit, file} {
 			for _, other := range p.chars {
 				if (len(other) == len(literal)) == same && strings.HasPrefix(other, "b") == strings.HasPrefix(literal, "b") {
 					v.add(other)
@@ -225,19 +230,19 @@ func newChar(literal string, unit, file *pool) []string {
 	return v.found
 }
 
-// newPattern proposes regular expressions with another word or number.
-func newPattern(literal string, unit, file *pool) []string {
+// Pattern proposes regular expressions with another word or number.
+func Pattern(literal string, unit, file *Pool) []string {
 	v := values{old: literal}
 	end := strings.LastIndexByte(literal, '/')
 	if end < 1 {
 		return nil
 	}
 	body := literal[1:end]
-	for _, p := range []*pool{unit, file} {
+	for _, p := range []*Pool{unit, file} {
 		for _, w := range wordsOf(body, false) {
-			for _, other := range p.words[shapeOf(body[w.from:w.to])] {
-				if other != body[w.from:w.to] && !v.full() {
-					v.add("/" + body[:w.from] + other + body[w.to:] + literal[end:])
+			for _, other := range p.words[shapeOf(body[w.From:w.To])] {
+				if other != body[w.From:w.To] && !v.full() {
+					v.add("/" + body[:w.From] + other + body[w.To:] + literal[end:])
 					break
 				}
 			}
@@ -246,8 +251,8 @@ func newPattern(literal string, unit, file *pool) []string {
 	return v.found
 }
 
-// newName proposes names of a list, those of the same length first.
-func newName(name string, lists ...[]string) []string {
+// Name proposes names of a list, those of the same length first.
+func Name(name string, lists ...[]string) []string {
 	v := values{old: name}
 	for _, list := range lists {
 		for _, other := range list {

@@ -1,4 +1,4 @@
-package decoy
+package source
 
 import (
 	"strings"
@@ -6,8 +6,8 @@ import (
 )
 
 // hashed goes over r#"a string"#, whose quotes are at at.
-func (z *scanner) hashed(t *token, at int, prefix string) bool {
-	if !z.syntax.hashes || !strings.HasSuffix(prefix, "r") {
+func (z *scanner) hashed(t *Token, at int, prefix string) bool {
+	if !z.syntax.Hashes || !strings.HasSuffix(prefix, "r") {
 		return false
 	}
 	end := at
@@ -18,10 +18,10 @@ func (z *scanner) hashed(t *token, at int, prefix string) bool {
 		return false
 	}
 	closing := `"` + z.src[at:end]
-	t.kind = text
+	t.Kind = Text
 	n := strings.Index(z.src[end+1:], closing)
 	if n < 0 {
-		t.kind, z.at = other, len(z.src)
+		t.Kind, z.at = Other, len(z.src)
 		return true
 	}
 	z.at = end + 1 + n + len(closing)
@@ -29,18 +29,18 @@ func (z *scanner) hashed(t *token, at int, prefix string) bool {
 }
 
 // text goes over a string whose quotes are at at, if there is one.
-func (z *scanner) text(t *token, at int) bool {
-	if z.syntax.ticks && z.src[at] == '\'' {
+func (z *scanner) text(t *Token, at int) bool {
+	if z.syntax.Ticks && z.src[at] == '\'' {
 		return z.tick(t, at)
 	}
-	for _, q := range z.syntax.quotes {
-		if !strings.HasPrefix(z.src[at:], q.open) {
+	for _, q := range z.syntax.Quotes {
+		if !strings.HasPrefix(z.src[at:], q.Open) {
 			continue
 		}
-		t.kind = q.kind
-		z.at = at + len(q.open)
+		t.Kind = q.Kind
+		z.at = at + len(q.Open)
 		if !z.quoted(q, t) {
-			t.kind = other
+			t.Kind = Other
 		}
 		return true
 	}
@@ -48,18 +48,18 @@ func (z *scanner) text(t *token, at int) bool {
 }
 
 // quoted goes to the end of a string; false = it has none.
-func (z *scanner) quoted(q quote, t *token) bool {
+func (z *scanner) quoted(q Quote, t *Token) bool {
 	for z.at < len(z.src) {
 		switch c := z.src[z.at]; {
-		case strings.HasPrefix(z.src[z.at:], q.open):
-			z.at += len(q.open)
+		case strings.HasPrefix(z.src[z.at:], q.Open):
+			z.at += len(q.Open)
 			return true
-		case c == '\\' && !q.raw:
+		case c == '\\' && !q.Raw:
 			z.at = min(z.at+2, len(z.src))
-		case c == '\n' && !q.lines:
+		case c == '\n' && !q.Lines:
 			return false
-		case q.interpolated && strings.HasPrefix(z.src[z.at:], "${"):
-			t.interpolated = true
+		case q.Interpolated && strings.HasPrefix(z.src[z.at:], "${"):
+			t.Interpolated = true
 			z.interpolation()
 		default:
 			z.at++
@@ -98,22 +98,22 @@ func (z *scanner) interpolation() {
 }
 
 // tick goes over 'c'. What else a tick begins is a symbol: the name of a lifetime follows.
-func (z *scanner) tick(t *token, at int) bool {
+func (z *scanner) tick(t *Token, at int) bool {
 	rest := z.src[at+1:]
 	if strings.HasPrefix(rest, `\`) {
 		const longest = len(`\u{10FFFF}'`)
 		if n := strings.IndexByte(rest[min(2, len(rest)):min(longest, len(rest))], '\''); n >= 0 {
-			t.kind, z.at = char, at+1+2+n+1
+			t.Kind, z.at = Char, at+1+2+n+1
 			return true
 		}
 	} else if _, size := utf8.DecodeRuneInString(rest); size > 0 && strings.HasPrefix(rest[size:], "'") {
-		t.kind, z.at = char, at+1+size+1
+		t.Kind, z.at = Char, at+1+size+1
 		return true
 	}
 	if at > z.at {
 		return false
 	}
-	t.kind = symbol
+	t.Kind = Symbol
 	z.at++
 	return true
 }
