@@ -171,9 +171,11 @@ var mayImport = map[string][]string{
 		"runtime/mining/screen", "runtime/mining/workbench",
 	},
 
-	"daemon/watch":  {},
-	"daemon/notify": {},
-	"daemon/web":    {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
+	"daemon/watch":    {},
+	"daemon/socket":   {"daemon/api", "reconcile/control"},
+	"daemon/hostinfo": {"config", "daemon/engines", "reconcile/admission", "runtime/container"},
+	"daemon/notify":   {},
+	"daemon/web":      {"daemon/api", "daemon/web/page", "reconcile/control", "reconcile/store", "reconcile/history", "reconcile/query", "reconcile/summary"},
 	"daemon/web/page": {
 		"config", "reconcile/hold", "reconcile/note", "reconcile/query", "reconcile/report", "reconcile/summary", "runtime/judge/parser", "runtime/judge/round", "runtime/gateway/transcript",
 	},

@@ -4,6 +4,6 @@
 // the text and its tokens join to it. A File has the tokens without blanks and comments, and finds
 // its way among brackets.
 //
-// The package knows no grammar and no test. The text is hostile: nothing panics, and what is not
-// understood is a token of kind Other. Start reading at Tokenize and File.
+// The package knows no grammar and no test. The text is hostile: nothing panics, and other bytes
+// are a token of kind Other. Start reading at Tokenize and File.
 package source

@@ -1,13 +1,13 @@
-package daemon
+package socket
 
 import (
 	"net/http"
 	"net/http/pprof"
 )
 
-// profiled adds Go's profiles of the daemon to what the control socket serves: they belong
+// WithProfiles adds Go's profiles of the daemon to what the control socket serves: they belong
 // to who may control it, and are never on a network's listener.
-func profiled(control http.Handler) http.Handler {
+func WithProfiles(control http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", control)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index) // goroutine, heap and the others by name

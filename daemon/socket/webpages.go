@@ -1,4 +1,4 @@
-package daemon
+package socket
 
 import (
 	"fmt"
@@ -11,19 +11,15 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 )
 
-// shortestToken is how long the token of the HTTP listener must be, in bytes: it equals root here,
-// and anybody on the network may try tokens.
-const shortestToken = 32
-
 // controlHosts are the names by which requests on the control socket may call it.
 var controlHosts = []string{"", "assayd", "localhost", "unix"}
 
 // formTypes are the types of bodies that a web page may send to another site without asking it.
 var formTypes = []string{"application/x-www-form-urlencoded", "multipart/form-data", "text/plain"}
 
-// noWebPages refuses what a web page sends. Something may forward a port to the control socket, and
+// RefuseWebPages refuses what a web page sends. Something may forward a port to the control socket, and
 // then every page that is open in a browser there can reach it.
-func noWebPages(next http.Handler) http.Handler {
+func RefuseWebPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if code, why := ofWebPage(q); why != "" {
 			w.Header().Set("Connection", "close") // its body is not waited for

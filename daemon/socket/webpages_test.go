@@ -1,4 +1,4 @@
-package daemon
+package socket
 
 import (
 	"net/http"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api/apitest"
 )
 
@@ -43,25 +42,12 @@ func TestTheControlSocketObeysNoWebPage(t *testing.T) {
 		}
 		reached := false
 		answer := httptest.NewRecorder()
-		noWebPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true })).ServeHTTP(answer, q)
+		RefuseWebPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true })).ServeHTTP(answer, q)
 		if answer.Code != tt.want || reached != (tt.want == 200) {
 			t.Errorf("%s: %d (reached: %v), want %d: %s", tt.name, answer.Code, reached, tt.want, answer.Body)
 		}
 		if tt.want != 200 {
 			apitest.Check(q, answer.Result(), func(err error) { t.Errorf("%s: %v", tt.name, err) })
-		}
-	}
-}
-
-// TestTheTokenOfTheNetworkIsLong: a short one can be found by trying.
-func TestTheTokenOfTheNetworkIsLong(t *testing.T) {
-	for token, fits := range map[string]bool{"x": false, strings.Repeat("x", 31): false, " " + strings.Repeat("x", 31) + "\n": false, strings.Repeat("x", 32): true} {
-		err := CheckHTTP(&config.Settings{HTTP: config.HTTP{Token: config.SecretText(token)}}, true)
-		if (err == nil) != fits {
-			t.Errorf("a token of %d characters: %v", len(token), err)
-		}
-		if err != nil && (!strings.Contains(err.Error(), "32 characters") || strings.Contains(err.Error(), strings.Repeat("x", 31))) {
-			t.Errorf("the message says too little or too much: %v", err)
 		}
 	}
 }

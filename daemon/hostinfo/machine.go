@@ -1,4 +1,4 @@
-package daemon
+package hostinfo
 
 import (
 	"bufio"
@@ -18,9 +18,9 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 )
 
-// machineOf is what the engine's machine has, and the folder in which it keeps containers; while
+// Of is what the engine's machine has, and the folder in which it keeps containers; while
 // it cannot be asked, what this one has.
-func machineOf(ctx context.Context, engine container.Host, log *slog.Logger) (has config.Host, dataRoot string) {
+func Of(ctx context.Context, engine container.Host, log *slog.Logger) (has config.Host, dataRoot string) {
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	info, err := engine.HostInfo(asked)
@@ -43,16 +43,16 @@ func Machine(ctx context.Context, settings *config.Settings) config.Host {
 	if _, err := engine.HostInfo(asked); err != nil {
 		return config.Host{}
 	}
-	has, _ := machineOf(asked, engine, slog.New(slog.DiscardHandler))
+	has, _ := Of(asked, engine, slog.New(slog.DiscardHandler))
 	return has
 }
 
 // diskAt is how many bytes are free where layers are written; 0 when that is not known, as
 // with an engine on another machine.
-func diskAt(dir string) int64 { return max(freeAt(dir), 0) }
+func diskAt(dir string) int64 { return max(FreeAt(dir), 0) }
 
-// freeAt is how many bytes are free at a folder; -1 where it is none of this machine.
-func freeAt(dir string) int64 {
+// FreeAt is how many bytes are free at a folder; -1 where it is none of this machine.
+func FreeAt(dir string) int64 {
 	var s syscall.Statfs_t
 	if dir == "" || syscall.Statfs(dir, &s) != nil {
 		return -1
@@ -60,9 +60,9 @@ func freeAt(dir string) int64 {
 	return int64(s.Bavail * uint64(s.Bsize)) //nolint:gosec // no file system has 2^63 bytes
 }
 
-// nearlyFull reports whether a file system has less than a twentieth and less than a GiB
+// NearlyFull reports whether a file system has less than a twentieth and less than a GiB
 // left.
-func nearlyFull(dir string) bool {
+func NearlyFull(dir string) bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(dir, &s) == nil && s.Bavail < s.Blocks/20 && diskAt(dir) < 1<<30
 }

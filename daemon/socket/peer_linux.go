@@ -1,4 +1,4 @@
-package daemon
+package socket
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/assayd/assayd/reconcile/control"
 )
 
-// withPeer notes for all requests of a connection to the control socket which user is at its other end.
-func withPeer(ctx context.Context, c net.Conn) context.Context {
+// WithPeer notes for all requests of a connection to the control socket which user is at its other end.
+func WithPeer(ctx context.Context, c net.Conn) context.Context {
 	by, err := peerOf(c)
 	if err != nil {
 		by = "unknown"
