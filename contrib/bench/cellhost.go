@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -196,7 +197,7 @@ func (h *cellHost) started(ctx context.Context, until func(context.Context) erro
 		return 0, context.Cause(ctx)
 	}
 	err := until(ctx)
-	return milliseconds(processCPU() - before), err
+	return result.Milliseconds(processCPU() - before), err
 }
 
 func (h *cellHost) start(ctx context.Context, ready func()) error {
@@ -320,7 +321,7 @@ func (h *cellHost) events(ctx context.Context, costs map[string]float64) error {
 		}
 		accepted = append(accepted, cost)
 	}
-	costs["accepted"] = median(accepted)
+	costs["accepted"] = result.Median(accepted)
 	cost, err := h.ofLoop(func() error {
 		close(h.let)
 		for range endings - 2 { // the last one would end the run
@@ -353,5 +354,5 @@ func (h *cellHost) ofLoop(do func() error) (float64, error) {
 		err = do()
 	}
 	after, lerr := h.loopCPU()
-	return milliseconds(after - before), errors.Join(err, lerr)
+	return result.Milliseconds(after - before), errors.Join(err, lerr)
 }

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/assayd/assayd/contrib/bench/result"
 )
 
 // door is the judge as one trial's agent reaches it.
@@ -137,5 +139,5 @@ func (d *door) ask(ctx context.Context, method, path, contentType string, body i
 func timed(call func() error) (float64, error) {
 	begun := time.Now()
 	err := call()
-	return milliseconds(time.Since(begun)), err
+	return result.Milliseconds(time.Since(begun)), err
 }

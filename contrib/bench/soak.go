@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -30,13 +31,13 @@ const (
 
 // soak compares what the daemon takes in the last quarter of many submissions with what it
 // took in the first.
-func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	w, err := begun(ctx, o, engine, usual)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	m := measures{}
+	m := result.Samples{}
 	s := soaking{fixture: w, control: overSocket(api.Socket(w.state))}
 	defer s.control.CloseIdleConnections()
 	total := int(o.hours * perHour * usual)
@@ -49,7 +50,7 @@ func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, er
 			if err != nil {
 				return nil, err
 			}
-			m.add(sample)
+			m.Add(sample)
 		}
 	}
 	return s.results(o.hours, total, m), nil
@@ -131,7 +132,7 @@ func (s *soaking) goroutines(ctx context.Context) (float64, error) {
 	return n, nil
 }
 
-func (s *soaking) results(hours float64, total int, m measures) (all []result) {
+func (s *soaking) results(hours float64, total int, m result.Samples) (all []result.Result) {
 	what := fmt.Sprintf("after %v hours' worth of submissions (%d): ", hours, total)
 	for _, x := range []struct{ name, words, unit string }{
 		{"memory", "memory", "MB"}, {"goroutines", "goroutines", ""}, {"files", "open files", ""},
@@ -140,7 +141,7 @@ func (s *soaking) results(hours float64, total int, m measures) (all []result) {
 			continue
 		}
 		early, late := ends(m[x.name])
-		r := compare(x.unit, late, early).called("soak_"+x.name, what+x.words, "the same in the first quarter")
+		r := result.Compare(x.unit, late, early).Called("soak_"+x.name, what+x.words, "the same in the first quarter")
 		r.Bound = bends
 		all = append(all, r)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -77,7 +78,7 @@ type lap struct{ start, exec, remove float64 }
 // submissions measures from the sending of an archive to the verdict, against what the
 // engine needs for a container of the same image and limits, in turns. The judge command
 // is `true`, which the reference executes as well, so nothing is taken off.
-func (w *fixture) submissions(ctx context.Context) ([]result, error) {
+func (w *fixture) submissions(ctx context.Context) ([]result.Result, error) {
 	var shots []shot
 	for n := range rounds + 1 {
 		s, err := w.shoot(ctx, n)
@@ -92,31 +93,31 @@ func (w *fixture) submissions(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := measures{}
+	m := result.Samples{}
 	for _, s := range shots {
-		m.add(s.apart(records[s.round]))
+		m.Add(s.apart(records[s.round]))
 	}
 	const alone = "engine alone: create + start + exec `true` + remove"
-	whole := compare("ms", m["whole"], m["engine"]).called("submission", "submit → verdict, judge command `true`", alone)
-	whole.Parts = m.medians("accept", "queued", "container", "command", "until container gone", "engine start", "engine exec", "engine remove")
-	return []result{
+	whole := result.Compare("ms", m["whole"], m["engine"]).Called("submission", "submit → verdict, judge command `true`", alone)
+	whole.Parts = m.Medians("accept", "queued", "container", "command", "until container gone", "engine start", "engine exec", "engine remove")
+	return []result.Result{
 		whole,
-		compare("ms", m["beyond"], m["engine"]).
-			called("submission_beyond_command", "the same less the judge command, its exec included", alone),
-		compare("ms", m["wait"], m["trip"]).
-			called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
+		result.Compare("ms", m["beyond"], m["engine"]).
+			Called("submission_beyond_command", "the same less the judge command, its exec included", alone),
+		result.Compare("ms", m["wait"], m["trip"]).
+			Called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
 	}, nil
 }
 
 // apart takes a submission apart, in milliseconds. The judge's container is removed after
 // the verdict, the engine's own before its clock stops.
 func (s shot) apart(r record) map[string]float64 {
-	decided := milliseconds(r.Time.Sub(s.sent))
+	decided := result.Milliseconds(r.Time.Sub(s.sent))
 	return map[string]float64{
 		"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.engine.start + s.engine.exec + s.engine.remove,
-		"wait": milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
-		"accept": milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
-		"container": r.DurationMS - r.JudgeMS, "until container gone": milliseconds(s.gone.Sub(s.sent)),
+		"wait": result.Milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
+		"accept": result.Milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
+		"container": r.DurationMS - r.JudgeMS, "until container gone": result.Milliseconds(s.gone.Sub(s.sent)),
 		"engine start": s.engine.start, "engine exec": s.engine.exec, "engine remove": s.engine.remove,
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package hour
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 
 func TestAGeneratedHourIsLikeARealOne(t *testing.T) {
 	var packed, again bytes.Buffer
-	g, err := generate(&packed, 8e6)
+	g, err := Generate(&packed, 8e6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := generate(&again, 8e6); err != nil || same != g || !bytes.Equal(packed.Bytes(), again.Bytes()) {
+	if same, err := Generate(&again, 8e6); err != nil || same != g || !bytes.Equal(packed.Bytes(), again.Bytes()) {
 		t.Errorf("the second time it is %+v, %v, and not %+v", same, err, g)
 	}
 	z, err := gzip.NewReader(bytes.NewReader(packed.Bytes()))
@@ -49,8 +49,8 @@ func TestAGeneratedHourIsLikeARealOne(t *testing.T) {
 			merges++
 		}
 	}
-	want := generated{bytes: int64(len(text)), packed: int64(packed.Len()), events: events, pulls: pulls, merges: merges}
-	if diff := cmp.Diff(want, g, cmp.AllowUnexported(generated{})); diff != "" {
+	want := Generated{Bytes: int64(len(text)), Packed: int64(packed.Len()), events: events, pulls: pulls, Merges: merges}
+	if diff := cmp.Diff(want, g, cmp.AllowUnexported(Generated{})); diff != "" {
 		t.Error(diff)
 	}
 	for name, tc := range map[string]struct{ got, least, most float64 }{
@@ -69,7 +69,7 @@ func TestAGeneratedHourIsLikeARealOne(t *testing.T) {
 	if err != nil || told != merges {
 		t.Errorf("%d merges are told, want %d, %v", told, merges, err)
 	}
-	if diff := cmp.Diff(archive.Counts{Bytes: want.bytes, Lines: events, PullRequestEvents: pulls, Merged: merges}, counts); diff != "" {
+	if diff := cmp.Diff(archive.Counts{Bytes: want.Bytes, Lines: events, PullRequestEvents: pulls, Merged: merges}, counts); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package hour
 
 import (
 	"bufio"
@@ -11,30 +11,30 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// generated is what an hour was made of.
-type generated struct {
-	bytes, packed int64
+// Generated is what an hour was made of.
+type Generated struct {
+	Bytes, Packed int64
 	events, pulls int
-	merges        int
+	Merges        int
 }
 
-// generate writes an hour of GH Archive in its fullest form, of as many bytes unpacked: of a
+// Generate writes an hour of GH Archive in its fullest form, of as many bytes unpacked: of a
 // hundred events nine are of pull requests, with all that was in them before October 2025,
 // and of a hundred of those forty are merges. It is the same each time.
-func generate(w io.Writer, size int64) (generated, error) {
+func Generate(w io.Writer, size int64) (Generated, error) {
 	packed := &counting{w: w}
 	z := gzip.NewWriter(packed)
 	raw := &counting{w: z}
 	b := bufio.NewWriterSize(raw, 1<<20)
 	h := hourWriter{Writer: b, random: rand.New(rand.NewPCG(2025, 10)), words: strings.Fields(vocabulary)}
-	var g generated
+	var g Generated
 	for raw.n+int64(b.Buffered()) < size {
 		g.events++
 		switch n := h.random.IntN(100); {
 		case n < 9:
 			g.pulls++
 			if h.pull(g.events) {
-				g.merges++
+				g.Merges++
 			}
 		case n < 65:
 			h.push()
@@ -45,7 +45,7 @@ func generate(w io.Writer, size int64) (generated, error) {
 		}
 	}
 	err := errors.Join(b.Flush(), z.Close())
-	g.bytes, g.packed = raw.n, packed.n
+	g.Bytes, g.Packed = raw.n, packed.n
 	return g, err
 }
 
