@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
@@ -115,15 +116,15 @@ func (a *appender) once(ctx context.Context, n int) (map[string]float64, error) 
 	var durable time.Time
 	select {
 	case durable = <-a.durable:
-	case <-time.After(patience):
+	case <-time.After(client.Patience):
 		return nil, fmt.Errorf("line %d is not in its file", n)
 	}
 	line := fmt.Appendf(nil, `{"type":"submission","round":%d,"detail":%q}`+"\n", n, prosaic)
-	plain, err := timed(func() error { _, err := a.plain.Write(line); return err })
+	plain, err := client.Timed(func() error { _, err := a.plain.Write(line); return err })
 	if err != nil {
 		return nil, err
 	}
-	flushed, err := timed(func() error {
+	flushed, err := client.Timed(func() error {
 		_, err := a.flushed.Write(line)
 		return errors.Join(err, a.flushed.Sync())
 	})

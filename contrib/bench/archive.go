@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/hour"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -68,11 +69,11 @@ func scanned(ctx context.Context, path string, hour hour.Generated) (result.Resu
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	m := result.Samples{}
 	for n := range 8 {
-		took, err := timed(func() error { return scanOf(ctx, path, hour) })
+		took, err := client.Timed(func() error { return scanOf(ctx, path, hour) })
 		if err != nil {
 			return result.Result{}, err
 		}
-		alone, err := timed(func() error { return unpacked(path) })
+		alone, err := client.Timed(func() error { return unpacked(path) })
 		if err != nil {
 			return result.Result{}, err
 		}

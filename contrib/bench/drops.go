@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 )
 
@@ -100,7 +101,7 @@ func drain(ctx context.Context, hints <-chan string, seen map[string]bool) error
 
 // first waits for a container that was not there before.
 func first(ctx context.Context, hints <-chan string, seen map[string]bool) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, client.Patience)
 	defer cancel()
 	for {
 		select {
@@ -116,7 +117,7 @@ func first(ctx context.Context, hints <-chan string, seen map[string]bool) (id s
 
 // told waits for a record that the daemon writes.
 func (w *fixture) told(ctx context.Context, file, typ string) (found record, err error) {
-	return found, until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
+	return found, client.Until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
 		all, err := w.records(file)
 		found, ok = ofType(all, typ)
 		return ok, err

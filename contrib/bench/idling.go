@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -113,7 +114,7 @@ func (w *fixture) sleepers(n int) error {
 // atRest waits until the daemon has said of the last file that it was accepted: after its
 // start it writes a status file for each.
 func (w *fixture) atRest(ctx context.Context, specs int) error {
-	return until(ctx, "every file has its status", settle, func() (bool, error) {
+	return client.Until(ctx, "every file has its status", settle, func() (bool, error) {
 		told, err := filepath.Glob(filepath.Join(w.specs, "nightly*.status.jsonl"))
 		return len(told) == specs, err
 	})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -33,7 +34,7 @@ func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result.Res
 	}
 	m := result.Samples{}
 	for range 5 {
-		took, err := timed(func() error {
+		took, err := client.Timed(func() error {
 			out, err := exec.CommandContext(ctx, o.program, "validate", filepath.Join(dir, "many.hcl")).CombinedOutput()
 			if err != nil {
 				err = fmt.Errorf("assayd validate: %w\n%s", err, out[:min(len(out), 2000)])
@@ -43,7 +44,7 @@ func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result.Res
 		if err != nil {
 			return nil, err
 		}
-		alone, err := timed(func() error { return decoded(rows) })
+		alone, err := client.Timed(func() error { return decoded(rows) })
 		if err != nil {
 			return nil, err
 		}

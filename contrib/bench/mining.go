@@ -17,6 +17,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
@@ -59,7 +60,7 @@ func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result.Re
 	}
 	var end record
 	file := fmt.Sprintf("mined.mining.%s.jsonl", w.name())
-	err = untilWithin(ctx, minedWithin, "pull requests are mined", 100*time.Millisecond, func() (over bool, err error) {
+	err = client.UntilWithin(ctx, minedWithin, "pull requests are mined", 100*time.Millisecond, func() (over bool, err error) {
 		all, err := w.records(file)
 		end, over = ofType(all, "mining.finished")
 		return over, err

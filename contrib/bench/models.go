@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
@@ -127,7 +128,7 @@ func (a *asker) ask(ctx context.Context, model string, stream bool, prompt int) 
 	}
 	defer func() { _ = res.Body.Close() }() // only read
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the scripted model: %w", statusError(res.StatusCode))
+		return nil, fmt.Errorf("ask the scripted model: %w", client.StatusError(res.StatusCode))
 	}
 	lines := bufio.NewScanner(res.Body)
 	whole := !stream
@@ -153,7 +154,7 @@ func perRequest(ctx context.Context, through *gatewayProcess, direct *asker) ([]
 	times := result.Samples{}
 	for range questions {
 		for name, a := range map[string]*asker{"through": through.asker, "direct": direct} {
-			took, err := timed(func() error { _, err := a.ask(ctx, "m", false, promptBytes); return err })
+			took, err := client.Timed(func() error { _, err := a.ask(ctx, "m", false, promptBytes); return err })
 			if err != nil {
 				return nil, err
 			}
@@ -170,7 +171,7 @@ func perToken(ctx context.Context, through *gatewayProcess, direct *asker) ([]re
 	times := result.Samples{}
 	for range streams {
 		for name, a := range map[string]*asker{"through": through.asker, "direct": direct} {
-			took, err := timed(func() error { _, err := a.ask(ctx, fmt.Sprintf("%d:", streamEvents), true, 100); return err })
+			took, err := client.Timed(func() error { _, err := a.ask(ctx, fmt.Sprintf("%d:", streamEvents), true, 100); return err })
 			if err != nil {
 				return nil, err
 			}
@@ -266,9 +267,9 @@ func beginGateway(ctx context.Context, dir, model string) (*gatewayProcess, erro
 	if err := g.process.Start(); err != nil {
 		return nil, err
 	}
-	client := overSocket(filepath.Join(dir, "s"))
-	g.asker = &asker{client: &client, url: "http://gateway" + gateway.OpenAIPrefix + "/v1"}
-	err = until(ctx, "the gateway answers", settle, func() (bool, error) {
+	gate := client.OverSocket(filepath.Join(dir, "s"))
+	g.asker = &asker{client: &gate, url: "http://gateway" + gateway.OpenAIPrefix + "/v1"}
+	err = client.Until(ctx, "the gateway answers", settle, func() (bool, error) {
 		_, err := g.ask(ctx, "m", false, 5)
 		return err == nil, nil
 	})

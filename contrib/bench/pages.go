@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile/store"
@@ -99,7 +100,7 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 	if _, costs["reading"], err = h.ask(ctx, path); err != nil {
 		return err
 	}
-	if err := until(ctx, "the trajectory is read", 50*time.Millisecond, func() (bool, error) {
+	if err := client.Until(ctx, "the trajectory is read", 50*time.Millisecond, func() (bool, error) {
 		text, _, _, err := h.answer(ctx, path)
 		return !bytes.Contains(text, []byte(`aria-busy="true"`)), err
 	}); err != nil {

@@ -22,11 +22,11 @@ const (
 func (w *fixture) parallel(ctx context.Context) ([]result.Result, error) {
 	ours, err := w.rate(ctx, func(ctx context.Context, n int) error {
 		d := w.doors[n%len(w.doors)]
-		a, err := d.submit(ctx, 1000+n)
+		a, err := d.Submit(ctx, 1000+n)
 		if err != nil {
 			return err
 		}
-		return d.verdict(ctx, a.ID)
+		return d.Verdict(ctx, a.ID)
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -52,8 +53,8 @@ func (w *fixture) restart(ctx context.Context) (r result.Result, err error) {
 			return r, err
 		}
 		for _, d := range w.doors {
-			err := until(ctx, "the judge answers a trial again", 2*time.Millisecond, func() (bool, error) {
-				return d.opens(ctx), nil
+			err := client.Until(ctx, "the judge answers a trial again", 2*time.Millisecond, func() (bool, error) {
+				return d.Opens(ctx), nil
 			})
 			if err != nil {
 				return r, err
@@ -67,7 +68,7 @@ func (w *fixture) restart(ctx context.Context) (r result.Result, err error) {
 		if err := w.quiet(ctx); err != nil {
 			return r, err
 		}
-		list, err := timed(func() error {
+		list, err := client.Timed(func() error {
 			_, err := w.engine.Observe(ctx, w.owner)
 			return err
 		})

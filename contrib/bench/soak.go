@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -38,7 +38,7 @@ func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result.Res
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
 	m := result.Samples{}
-	s := soaking{fixture: w, control: overSocket(api.Socket(w.state))}
+	s := soaking{fixture: w, control: client.OverSocket(api.Socket(w.state))}
 	defer s.control.CloseIdleConnections()
 	total := int(o.hours * perHour * usual)
 	for sent := -2 * wave; sent < total; sent += wave { // two waves warm things up
@@ -71,22 +71,14 @@ func (s *soaking) wave(ctx context.Context, first int) error {
 		g.Go(func() error {
 			switch (n + 2*wave) / len(s.doors) % 8 {
 			case 3:
-				return d.refused(gctx)
+				return d.Refused(gctx)
 			case 5, 7:
-				return d.judged(gctx, 0)
+				return d.Judged(gctx, 0)
 			}
-			return d.judged(gctx, 10_000+n)
+			return d.Judged(gctx, 10_000+n)
 		})
 	}
 	return g.Wait()
-}
-
-func (d *door) judged(ctx context.Context, number int) error {
-	a, err := d.submit(ctx, number)
-	if err != nil {
-		return err
-	}
-	return d.verdict(ctx, a.ID)
 }
 
 // sample is what the daemon takes now.
@@ -152,14 +144,4 @@ func (s *soaking) results(hours float64, total int, m result.Samples) (all []res
 func ends(samples []float64) (early, late []float64) {
 	n := max(len(samples)/4, 1)
 	return samples[:n], samples[len(samples)-n:]
-}
-
-// overSocket is a client of what listens on a Unix socket.
-func overSocket(path string) http.Client {
-	return http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
-		},
-	}}
 }

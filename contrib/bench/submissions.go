@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -41,7 +42,7 @@ func (w *fixture) begin(ctx context.Context) error {
 	if _, err := w.serve(); err != nil {
 		return err
 	}
-	err := until(ctx, "the long trials have begun", 50*time.Millisecond, func() (bool, error) {
+	err := client.Until(ctx, "the long trials have begun", 50*time.Millisecond, func() (bool, error) {
 		all, err := w.records(longResults)
 		begun := 0
 		for _, r := range all {
@@ -133,12 +134,12 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 		return s, err
 	}
 	s.sent = time.Now()
-	a, err := d.submit(ctx, n)
+	a, err := d.Submit(ctx, n)
 	if err != nil {
 		return s, err
 	}
 	s.round, s.accepted = a.Round, time.Now()
-	if err := d.verdict(ctx, a.ID); err != nil {
+	if err := d.Verdict(ctx, a.ID); err != nil {
 		return s, err
 	}
 	s.known = time.Now()
@@ -146,7 +147,7 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 		return s, err
 	}
 	s.gone = time.Now()
-	if s.roundTrip, err = timed(func() error { return d.verdict(ctx, a.ID) }); err != nil {
+	if s.roundTrip, err = client.Timed(func() error { return d.Verdict(ctx, a.ID) }); err != nil {
 		return s, err
 	}
 	s.engine, err = w.reference(ctx, n)
@@ -156,7 +157,7 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 // reference is what no judging in a fresh container can do without.
 func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	var c container.Instance
-	if l.start, err = timed(func() error {
+	if l.start, err = client.Timed(func() error {
 		c, err = w.engine.Start(ctx, container.Workload{
 			Name: fmt.Sprintf("assayd-%s-reference-%d", w.name(), n), Image: w.judgeImage, Argv: []string{"sleep", "1h"},
 			User: "0:0", Network: container.NetworkNone, Limits: judgeLimits,
@@ -166,7 +167,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	}); err != nil {
 		return l, err
 	}
-	if l.exec, err = timed(func() error {
+	if l.exec, err = client.Timed(func() error {
 		code, err := w.engine.Exec(ctx, c.ID, container.Command{Argv: []string{"true"}})
 		if err == nil && code != 0 {
 			err = fmt.Errorf("true ended with %d", code)
@@ -175,7 +176,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	}); err != nil {
 		return l, err
 	}
-	l.remove, err = timed(func() error { return w.engine.Remove(ctx, c.ID) })
+	l.remove, err = client.Timed(func() error { return w.engine.Remove(ctx, c.ID) })
 	return l, err
 }
 
@@ -183,7 +184,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 // record's time is that of the transaction that stored the verdict.
 func (w *fixture) verdicts(ctx context.Context) (map[string]record, error) {
 	found := map[string]record{}
-	return found, until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
+	return found, client.Until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
 		all, err := w.records(longResults)
 		for _, r := range all {
 			if r.Type == "submission" && strings.HasPrefix(r.Round, "agent-") {

@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"archive/tar"
@@ -10,32 +10,19 @@ import (
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/assayd/assayd/contrib/bench/result"
 )
 
-// door is the judge as one trial's agent reaches it.
-type door struct{ http.Client }
+// Judge is the judge as one trial's agent reaches it.
+type Judge struct{ http.Client }
 
-// findDoors finds the doors of all trials that have one.
-func (w *fixture) findDoors() ([]*door, error) {
-	sockets, err := filepath.Glob(filepath.Join(w.state, "t", "*", "judge.sock"))
-	if err != nil {
-		return nil, err
-	}
-	var doors []*door
-	for _, socket := range sockets {
-		doors = append(doors, &door{overSocket(socket)})
-	}
-	return doors, nil
-}
-
-// opens reports whether the judge answers at the door.
-func (d *door) opens(ctx context.Context) bool {
+// Opens reports whether the judge answers.
+func (d *Judge) Opens(ctx context.Context) bool {
 	return d.ask(ctx, http.MethodGet, "history", "", nil, &struct{}{}) == nil
 }
 
@@ -45,8 +32,8 @@ type accepted struct {
 	Round string `json:"round_id"`
 }
 
-// submit hands in a tree that differs with the number.
-func (d *door) submit(ctx context.Context, number int) (a accepted, err error) {
+// Submit hands in a tree that differs with the number.
+func (d *Judge) Submit(ctx context.Context, number int) (a accepted, err error) {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("archive", "src.tar.gz")
@@ -59,8 +46,8 @@ func (d *door) submit(ctx context.Context, number int) (a accepted, err error) {
 	return a, d.ask(ctx, http.MethodPost, "submit", form.FormDataContentType(), &body, &a)
 }
 
-// refused hands in what is no archive.
-func (d *door) refused(ctx context.Context) error {
+// Refused hands in what is no archive.
+func (d *Judge) Refused(ctx context.Context) error {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	part, err := form.CreateFormFile("archive", "src.tar.gz")
@@ -75,17 +62,17 @@ func (d *door) refused(ctx context.Context) error {
 	if err == nil {
 		return errors.New("what is no archive was accepted")
 	}
-	if code, ok := errors.AsType[statusError](err); !ok || code < 400 || code >= 500 {
+	if code, ok := errors.AsType[StatusError](err); !ok || code < 400 || code >= 500 {
 		return fmt.Errorf("what is no archive was not refused: %w", err)
 	}
 	return nil
 }
 
-// statusError is what a request was answered with in place of what it asked for.
-type statusError int
+// StatusError is what a request was answered with in place of what it asked for.
+type StatusError int
 
 // Error implements error.
-func (e statusError) Error() string { return strconv.Itoa(int(e)) + " " + http.StatusText(int(e)) }
+func (e StatusError) Error() string { return strconv.Itoa(int(e)) + " " + http.StatusText(int(e)) }
 
 // pack writes an archive of one file.
 func pack(w io.Writer, name, content string) error {
@@ -99,8 +86,8 @@ func pack(w io.Writer, name, content string) error {
 	return errors.Join(err, archive.Close(), zip.Close())
 }
 
-// verdict waits for the verdict as an agent does. One that is there already comes at once.
-func (d *door) verdict(ctx context.Context, id string) error {
+// Verdict waits for the verdict as an agent does. One that is there already comes at once.
+func (d *Judge) Verdict(ctx context.Context, id string) error {
 	var result struct {
 		Status string
 		Report struct{ Valid bool }
@@ -114,8 +101,8 @@ func (d *door) verdict(ctx context.Context, id string) error {
 	return nil
 }
 
-func (d *door) ask(ctx context.Context, method, path, contentType string, body io.Reader, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (d *Judge) ask(ctx context.Context, method, path, contentType string, body io.Reader, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, method, "http://judge/api/v1/"+path, body)
 	if err != nil {
@@ -130,14 +117,32 @@ func (d *door) ask(ctx context.Context, method, path, contentType string, body i
 	}
 	defer func() { _ = a.Body.Close() }() // only read
 	if a.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %w", method, path, statusError(a.StatusCode))
+		return fmt.Errorf("%s %s: %w", method, path, StatusError(a.StatusCode))
 	}
 	return json.NewDecoder(a.Body).Decode(answer)
 }
 
-// timed measures a call in milliseconds.
-func timed(call func() error) (float64, error) {
+// Timed measures a call in milliseconds.
+func Timed(call func() error) (float64, error) {
 	begun := time.Now()
 	err := call()
 	return result.Milliseconds(time.Since(begun)), err
+}
+
+// OverSocket is a client of what listens on a Unix socket.
+func OverSocket(path string) http.Client {
+	return http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		},
+	}}
+}
+
+func (d *Judge) Judged(ctx context.Context, number int) error {
+	a, err := d.Submit(ctx, number)
+	if err != nil {
+		return err
+	}
+	return d.Verdict(ctx, a.ID)
 }
