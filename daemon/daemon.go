@@ -23,10 +23,12 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/daemon/gitsync"
+	"github.com/assayd/assayd/daemon/hostinfo"
 	"github.com/assayd/assayd/daemon/metrics"
 	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/notify"
 	"github.com/assayd/assayd/daemon/samples"
+	"github.com/assayd/assayd/daemon/socket"
 	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -169,13 +171,13 @@ func (d *Daemon) wire(ctx context.Context) error {
 	}
 	hold := []string{guest.Program, "hold"}
 	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
-	machine, dataRoot := machineOf(ctx, d.engine, o.Log)
-	d.admission = admission.New(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
+	machine, dataRoot := hostinfo.Of(ctx, d.engine, o.Log)
+	d.admission = admission.New(hostinfo.LimitsOf(o.Settings.Limits, machine), func() int64 { return hostinfo.FreeAt(dataRoot) }, func() { d.rec.Freed() })
 	ledger := history.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: d.admission, Owner: d.store.Owner(),
 		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
-		Full: func() bool { return nearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
+		Full: func() bool { return hostinfo.NearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
 		Refused: d.metrics.JudgeRefused, Retried: d.metrics.JudgeRetried,
 	})
 	if err != nil {
@@ -225,7 +227,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 func (d *Daemon) sources() metrics.Sources {
 	return metrics.Sources{
 		Admission: d.admission, Judge: d.judge, Gateway: d.gateway, GitHub: d.github, Store: d.store, Reader: d.rec.Reader, LoopAge: d.rec.Age,
-		Ready: func() bool { return len(d.unready()) == 0 }, Engine: d.engineUp, Free: func() int64 { return freeAt(d.store.Dir()) },
+		Ready: func() bool { return len(d.unready()) == 0 }, Engine: d.engineUp, Free: func() int64 { return hostinfo.FreeAt(d.store.Dir()) },
 	}
 }
 
@@ -241,7 +243,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest, Made: d.metrics.ImageMade,
 	})
-	return builder, builder.Tidy()
+	return builder, builder.Mirrors().Tidy()
 }
 
 // leave has a container removed later that cannot be removed now.
@@ -495,10 +497,10 @@ func (d *Daemon) logged(s *http.Server) *http.Server {
 // serve answers on all listeners, until the returned function ends that.
 func (d *Daemon) serve(ctx context.Context, g *errgroup.Group) (hangUp func() error) {
 	control := d.logged(&http.Server{
-		Handler:           d.metrics.HTTP(noWebPages(d.observed(profiled(api.Handler(d.rec, d.opts.Version, d.logins))))),
+		Handler:           d.metrics.HTTP(socket.RefuseWebPages(d.observed(socket.WithProfiles(api.Handler(d.rec, d.opts.Version, d.logins))))),
 		ReadHeaderTimeout: 30 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       withPeer,
+		ConnContext:       socket.WithPeer,
 	})
 	network := d.network(ctx)
 	for _, l := range d.control {

@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/daemon/hostinfo"
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/remote"
@@ -60,7 +61,7 @@ type dataset struct {
 // OpenDatasets keeps copies of datasets in a folder, with the hub of the settings.
 func OpenDatasets(settings *config.Settings, dir string) (*remote.Store, error) {
 	hub := settings.HuggingFace
-	o := remote.Options{Dir: dir, Hub: hub.BaseURL, Full: func() bool { return nearlyFull(dir) }}
+	o := remote.Options{Dir: dir, Hub: hub.BaseURL, Full: func() bool { return hostinfo.NearlyFull(dir) }}
 	if !hub.Token.IsZero() {
 		token, ok := hub.Token.Value(ConfigOptions(settings).Secret)
 		if !ok {

@@ -172,3 +172,7 @@ func (s *steady) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// shortestToken is how long the token of the HTTP listener must be, in bytes: it equals root here,
+// and anybody on the network may try tokens.
+const shortestToken = 32

@@ -131,4 +131,6 @@ func (t keptTrees) Keep(dir string) (_ task.Tree, err error) {
 func (t keptTrees) Open(tree task.Tree) (io.ReadCloser, error) { return t.open(tree.Digest) }
 
 // Clone implements task.Trees.
-func (t keptTrees) Clone(repo task.Repo) (io.ReadCloser, error) { return t.builder.Clone(t.ctx, repo) }
+func (t keptTrees) Clone(repo task.Repo) (io.ReadCloser, error) {
+	return t.builder.Mirrors().Clone(t.ctx, repo)
+}

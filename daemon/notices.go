@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/assayd/assayd/daemon/hostinfo"
 	"github.com/assayd/assayd/daemon/notifier"
 	"github.com/assayd/assayd/daemon/trace"
 	"github.com/assayd/assayd/runtime/gateway"
@@ -27,7 +28,7 @@ func (d *Daemon) openNotifiers(ctx context.Context) (err error) {
 				}
 				return desired.Total, true
 			},
-			Engine: d.engineUp, Free: func() int64 { return freeAt(d.store.Dir()) }, Providers: slices.Sorted(maps.Keys(settings.Providers)),
+			Engine: d.engineUp, Free: func() int64 { return hostinfo.FreeAt(d.store.Dir()) }, Providers: slices.Sorted(maps.Keys(settings.Providers)),
 		},
 	})
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/hostinfo"
 	"github.com/assayd/assayd/daemon/samples"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/daemon/web/page"
@@ -127,7 +128,7 @@ func (d *Daemon) load() page.Load {
 	}
 	size := d.store.Load()
 	l.Store = fmt.Sprintf("database %s, its log %s", amount(size.Database), amount(size.Log))
-	if free := freeAt(d.store.Dir()); free >= 0 {
+	if free := hostinfo.FreeAt(d.store.Dir()); free >= 0 {
 		l.Store += fmt.Sprintf("; %s are free there", amount(free))
 	}
 	return l

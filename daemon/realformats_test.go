@@ -29,7 +29,9 @@ type cloning struct {
 }
 
 // Clone implements task.Trees.
-func (c cloning) Clone(repo task.Repo) (io.ReadCloser, error) { return c.builder.Clone(c.ctx, repo) }
+func (c cloning) Clone(repo task.Repo) (io.ReadCloser, error) {
+	return c.builder.Mirrors().Clone(c.ctx, repo)
+}
 
 // whole are the formats of which a folder has all that a task is made of, the clone included.
 func whole() []string { return []string{"harbor", "terminal-bench"} }

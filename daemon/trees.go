@@ -30,7 +30,9 @@ func (t trees) Keep(dir string) (task.Tree, error) {
 func (t trees) Open(tree task.Tree) (io.ReadCloser, error) { return t.open(tree.Digest) }
 
 // Clone implements task.Trees.
-func (t trees) Clone(repo task.Repo) (io.ReadCloser, error) { return t.builder.Clone(t.ctx, repo) }
+func (t trees) Clone(repo task.Repo) (io.ReadCloser, error) {
+	return t.builder.Mirrors().Clone(t.ctx, repo)
+}
 
 // named are trees of which nothing but their names is kept: enough to check a spec.
 type named struct{}

@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/trial"
 )
 
@@ -33,7 +34,7 @@ func (h *fixture) asks(budget config.HostBudget) {
 		settings := withAcme()
 		settings.Budget = budget
 		g, err := gateway.New(gateway.Options{
-			Providers: []gateway.Provider{{Name: "acme", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
+			Providers: []gateway.Provider{{Name: "acme", Protocol: wire.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
 			Ledger:    ledger.NewUsageLedger(h.store), Log: slog.New(slog.DiscardHandler),
 		})
 		check(h.t, err)

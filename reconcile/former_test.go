@@ -25,6 +25,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -111,7 +112,7 @@ func (f *former) outside(t *testing.T, h *fixture) {
 	h.more = func(o *Options) {
 		g, err := gateway.New(gateway.Options{
 			Providers: []gateway.Provider{{
-				Name: "p", Protocol: gateway.OpenAI, BaseURL: model.URL + "/v1", Key: func() (string, error) { return "key", nil },
+				Name: "p", Protocol: wire.OpenAI, BaseURL: model.URL + "/v1", Key: func() (string, error) { return "key", nil },
 				Prices: map[string]gateway.Price{"m": {Input: 3, Output: 15}},
 			}},
 			Ledger: ledger.NewUsageLedger(h.store), Log: log,

@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/reconcile/query/tasklookup"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/mining/extract"
 	"github.com/assayd/assayd/runtime/mining/github"
@@ -39,7 +40,7 @@ func newPit(t *testing.T) *pit {
 	log := slog.New(slog.DiscardHandler)
 	p.more = func(o *Options) {
 		g, err := gateway.New(gateway.Options{
-			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
+			Providers: []gateway.Provider{{Name: "p", Protocol: wire.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil }}},
 			Ledger:    ledger.NewUsageLedger(p.store), Log: log,
 		})
 		check(t, err)

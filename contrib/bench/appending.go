@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/results"
 	"github.com/assayd/assayd/reconcile/store"
@@ -20,7 +22,7 @@ const appends = 300
 // appending measures a result line on its way: from the effect that it reports until it is
 // durable in its file, which takes the database's commit, the append and a flush. In turns
 // with it, the same line is appended to two files by bare writes, with a flush and without.
-func appending(ctx context.Context, _ options, _ *docker.Engine) (_ []result, err error) {
+func appending(ctx context.Context, _ options, _ *docker.Engine) (_ []result.Result, err error) {
 	dir, err := os.MkdirTemp("", "append")
 	if err != nil {
 		return nil, err
@@ -52,13 +54,13 @@ func appending(ctx context.Context, _ options, _ *docker.Engine) (_ []result, er
 		return nil, err
 	}
 	const what = "a result line → durable in its file, the database's commit included"
-	flushed := compare("ms", m["written"], m["flushed"]).called("append_flushed", what, "append and fsync of the line in a bare loop")
-	flushed.Parts = m.medians("committed", "then in the file")
-	return []result{
+	flushed := result.Compare("ms", m["written"], m["flushed"]).Called("append_flushed", what, "append and fsync of the line in a bare loop")
+	flushed.Parts = m.Medians("committed", "then in the file")
+	return []result.Result{
 		flushed,
-		compare("ms", m["then in the file"], m["flushed"]).
-			called("append_writer", "the writer's part of it", "append and fsync of the line in a bare loop"),
-		compare("ms", m["written"], m["plain"]).called("append_plain", what, "append of the line, not flushed"),
+		result.Compare("ms", m["then in the file"], m["flushed"]).
+			Called("append_writer", "the writer's part of it", "append and fsync of the line in a bare loop"),
+		result.Compare("ms", m["written"], m["plain"]).Called("append_plain", what, "append of the line, not flushed"),
 	}, nil
 }
 
@@ -86,15 +88,15 @@ func (m marking) Mark(ctx context.Context, streams []results.Stream) error {
 	return err
 }
 
-func (a *appender) measure(ctx context.Context) (measures, error) {
-	m := measures{}
+func (a *appender) measure(ctx context.Context) (result.Samples, error) {
+	m := result.Samples{}
 	for n := range appends + 1 {
 		took, err := a.once(ctx, n)
 		if err != nil {
 			return nil, err
 		}
 		if n > 0 {
-			m.add(took)
+			m.Add(took)
 		}
 	}
 	return m, nil
@@ -114,21 +116,21 @@ func (a *appender) once(ctx context.Context, n int) (map[string]float64, error) 
 	var durable time.Time
 	select {
 	case durable = <-a.durable:
-	case <-time.After(patience):
+	case <-time.After(client.Patience):
 		return nil, fmt.Errorf("line %d is not in its file", n)
 	}
 	line := fmt.Appendf(nil, `{"type":"submission","round":%d,"detail":%q}`+"\n", n, prosaic)
-	plain, err := timed(func() error { _, err := a.plain.Write(line); return err })
+	plain, err := client.Timed(func() error { _, err := a.plain.Write(line); return err })
 	if err != nil {
 		return nil, err
 	}
-	flushed, err := timed(func() error {
+	flushed, err := client.Timed(func() error {
 		_, err := a.flushed.Write(line)
 		return errors.Join(err, a.flushed.Sync())
 	})
 	return map[string]float64{
-		"written": milliseconds(durable.Sub(begun)), "committed": milliseconds(committed.Sub(begun)),
-		"then in the file": milliseconds(durable.Sub(committed)), "plain": plain, "flushed": flushed,
+		"written": result.Milliseconds(durable.Sub(begun)), "committed": result.Milliseconds(committed.Sub(begun)),
+		"then in the file": result.Milliseconds(durable.Sub(committed)), "plain": plain, "flushed": flushed,
 	}, err
 }
 

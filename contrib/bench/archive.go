@@ -19,6 +19,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/hour"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/mining/archive"
 )
@@ -33,7 +36,7 @@ const (
 
 // archiving measures how fast an hour of GH Archive is searched for merges, against the same
 // decompressor alone on one core, and how much memory a day of them takes.
-func archiving(ctx context.Context, _ options, _ *docker.Engine) (_ []result, err error) {
+func archiving(ctx context.Context, _ options, _ *docker.Engine) (_ []result.Result, err error) {
 	dir, err := os.MkdirTemp("", "archive")
 	if err != nil {
 		return nil, err
@@ -49,50 +52,50 @@ func archiving(ctx context.Context, _ options, _ *docker.Engine) (_ []result, er
 		return nil, err
 	}
 	memory, err := dayRead(ctx, path, hour)
-	return []result{speed, memory}, err
+	return []result.Result{speed, memory}, err
 }
 
-func writeHour(path string, size int64) (generated, error) {
+func writeHour(path string, size int64) (hour.Generated, error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return generated{}, err
+		return hour.Generated{}, err
 	}
-	g, err := generate(f, size)
+	g, err := hour.Generate(f, size)
 	return g, errors.Join(err, f.Close())
 }
 
 // scanned compares in turns, with one processor.
-func scanned(ctx context.Context, path string, hour generated) (result, error) {
+func scanned(ctx context.Context, path string, hour hour.Generated) (result.Result, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	m := measures{}
+	m := result.Samples{}
 	for n := range 8 {
-		took, err := timed(func() error { return scanOf(ctx, path, hour) })
+		took, err := client.Timed(func() error { return scanOf(ctx, path, hour) })
 		if err != nil {
-			return result{}, err
+			return result.Result{}, err
 		}
-		alone, err := timed(func() error { return unpacked(path) })
+		alone, err := client.Timed(func() error { return unpacked(path) })
 		if err != nil {
-			return result{}, err
+			return result.Result{}, err
 		}
 		if n > 0 { // once for the file to be in memory
-			m.add(map[string]float64{"scan": took, "alone": alone, "MB/s": float64(hour.bytes) / 1e3 / took})
+			m.Add(map[string]float64{"scan": took, "alone": alone, "MB/s": float64(hour.Bytes) / 1e3 / took})
 		}
 	}
-	r := compare("ms", m["scan"], m["alone"])
-	r.Parts = m.medians("MB/s")
+	r := result.Compare("ms", m["scan"], m["alone"])
+	r.Parts = m.Medians("MB/s")
 	r.Bound = 1 / 0.85
-	return r.called("archive", fmt.Sprintf("an hour of GH Archive (%d MB, %d MB packed) is searched for merges, one core", hour.bytes/1e6, hour.packed/1e6), "it is unpacked by the same decompressor alone"), nil
+	return r.Called("archive", fmt.Sprintf("an hour of GH Archive (%d MB, %d MB packed) is searched for merges, one core", hour.Bytes/1e6, hour.Packed/1e6), "it is unpacked by the same decompressor alone"), nil
 }
 
-func scanOf(ctx context.Context, path string, hour generated) error {
+func scanOf(ctx context.Context, path string, hour hour.Generated) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
 	counts, err := archive.Scan(ctx, f, func(archive.Merge) error { return nil })
-	if err == nil && counts.Merged != hour.merges {
-		err = fmt.Errorf("%d merges are found in an hour of %d", counts.Merged, hour.merges)
+	if err == nil && counts.Merged != hour.Merges {
+		err = fmt.Errorf("%d merges are found in an hour of %d", counts.Merged, hour.Merges)
 	}
 	return err
 }
@@ -116,23 +119,23 @@ func unpacked(path string) error {
 const asArchive = "as-archive"
 
 // dayRead has a process of its own read the same file for each hour of a day.
-func dayRead(ctx context.Context, path string, hour generated) (result, error) {
+func dayRead(ctx context.Context, path string, hour hour.Generated) (result.Result, error) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { http.ServeFile(w, q, path) }))
 	defer server.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return result{}, err
+		return result.Result{}, err
 	}
-	process := exec.CommandContext(ctx, self, asArchive, server.URL, strconv.Itoa(hour.merges))
+	process := exec.CommandContext(ctx, self, asArchive, server.URL, strconv.Itoa(hour.Merges))
 	process.Stderr = os.Stderr
 	out, err := process.Output()
 	if err != nil {
-		return result{}, fmt.Errorf("read a day of the archive: %w", err)
+		return result.Result{}, fmt.Errorf("read a day of the archive: %w", err)
 	}
 	peak, err := megabytesOf(string(out), "VmHWM:")
-	r := compare("MB", []float64{peak}, []float64{hoursMB})
+	r := result.Compare("MB", []float64{peak}, []float64{hoursMB})
 	r.Bound = 1
-	return r.called("archive_memory", fmt.Sprintf("memory of a process at its most that reads %d such hours, %d at once", hoursRead, hoursAtOnce), "what it may have"), err
+	return r.Called("archive_memory", fmt.Sprintf("memory of a process at its most that reads %d such hours, %d at once", hoursRead, hoursAtOnce), "what it may have"), err
 }
 
 // readDay is that process. Its output is its status.

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile"
@@ -158,7 +160,7 @@ func (h *cellHost) play(ctx context.Context, c *containertest.FakeContainer) int
 func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) error {
 	to, _ := c.HostPath(guest.GuestSocket)
 	judges, _ := c.HostPath(guest.JudgeSocket)
-	told, d := overSocket(to), &door{overSocket(judges)}
+	told, d := client.OverSocket(to), &client.Judge{Client: client.OverSocket(judges)}
 	defer told.CloseIdleConnections()
 	defer d.CloseIdleConnections()
 	if err := insist(ctx, &told, "/v1/hello", guest.Hello{Version: guest.Version}); err != nil {
@@ -168,9 +170,9 @@ func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) err
 		return err
 	}
 	for n := range 3 {
-		a, err := d.submit(ctx, n)
+		a, err := d.Submit(ctx, n)
 		if err == nil {
-			err = d.verdict(ctx, a.ID)
+			err = d.Verdict(ctx, a.ID)
 		}
 		if err != nil {
 			return err
@@ -191,13 +193,13 @@ func (h *cellHost) started(ctx context.Context, until func(context.Context) erro
 	}
 	select {
 	case <-ready:
-	case <-time.After(patience):
+	case <-time.After(client.Patience):
 		return 0, errors.New("the reconciler does not become ready")
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
 	err := until(ctx)
-	return milliseconds(processCPU() - before), err
+	return result.Milliseconds(processCPU() - before), err
 }
 
 func (h *cellHost) start(ctx context.Context, ready func()) error {
@@ -270,7 +272,7 @@ func (h *cellHost) loopCPU() (time.Duration, error) { return threadCPU(int(h.loo
 
 // filled waits until the cells of all trials are made.
 func (h *cellHost) filled(ctx context.Context) error {
-	return until(ctx, "all cells are filled", 20*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, "all cells are filled", 20*time.Millisecond, func() (bool, error) {
 		done := false
 		err := h.store.View(ctx, func(tx *store.Tx) error {
 			counts, err := tx.CellCounts("run.r", 1)
@@ -296,7 +298,7 @@ func (h *cellHost) filled(ctx context.Context) error {
 // quiet waits until the process does nothing.
 func (h *cellHost) quiet(ctx context.Context) error {
 	var last time.Duration
-	return until(ctx, "nothing is at work", 200*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, "nothing is at work", 200*time.Millisecond, func() (bool, error) {
 		now := processCPU()
 		rests := last > 0 && now-last < 10*time.Millisecond // the first look has nothing to compare with
 		last = now
@@ -321,7 +323,7 @@ func (h *cellHost) events(ctx context.Context, costs map[string]float64) error {
 		}
 		accepted = append(accepted, cost)
 	}
-	costs["accepted"] = median(accepted)
+	costs["accepted"] = result.Median(accepted)
 	cost, err := h.ofLoop(func() error {
 		close(h.let)
 		for range endings - 2 { // the last one would end the run
@@ -340,7 +342,7 @@ func (h *cellHost) next(ctx context.Context) error {
 	select {
 	case <-h.begun:
 		return nil
-	case <-time.After(patience):
+	case <-time.After(client.Patience):
 		return errors.New("no other trial begins")
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -354,5 +356,5 @@ func (h *cellHost) ofLoop(do func() error) (float64, error) {
 		err = do()
 	}
 	after, lerr := h.loopCPU()
-	return milliseconds(after - before), errors.Join(err, lerr)
+	return result.Milliseconds(after - before), errors.Join(err, lerr)
 }

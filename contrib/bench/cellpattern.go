@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/config"
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -44,7 +45,7 @@ func onePattern(ctx context.Context) (p *pattern, err error) {
 	}
 	defer h.stop()
 	p = &pattern{}
-	return p, until(ctx, "a trial is over", 10*time.Millisecond, func() (bool, error) {
+	return p, client.Until(ctx, "a trial is over", 10*time.Millisecond, func() (bool, error) {
 		err := p.take(ctx, h.store)
 		return err == nil && p.row.Status != "", err
 	})
@@ -156,7 +157,7 @@ func insist(ctx context.Context, to *http.Client, path string, question any) err
 	if err != nil {
 		return err
 	}
-	return until(ctx, "a guest is heard", 5*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, "a guest is heard", 5*time.Millisecond, func() (bool, error) {
 		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://daemon"+path, bytes.NewReader(body))
 		if err != nil {
 			return false, err

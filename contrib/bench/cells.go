@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -34,7 +35,7 @@ const (
 
 // cells measures what an event and an answer cost by how many cells of the run are finished, on the
 // packages of this tree and an engine in memory. All figures but the wait are of CPU.
-func cells(ctx context.Context, _ options, _ *docker.Engine) (all []result, err error) {
+func cells(ctx context.Context, _ options, _ *docker.Engine) (all []result.Result, err error) {
 	pattern, err := onePattern(ctx)
 	if err != nil {
 		return nil, err
@@ -79,10 +80,10 @@ type cellCost struct {
 	bounded    bool // it must not grow
 }
 
-func (c cellCost) result(by map[int]float64) result {
+func (c cellCost) result(by map[int]float64) result.Result {
 	few, many := cellCounts[0], cellCounts[len(cellCounts)-1]
-	r := compare("ms", []float64{by[many]}, []float64{by[few]}).
-		called("cells_"+c.name, fmt.Sprintf("%s, with %d finished cells", c.what, many), fmt.Sprintf("with %d", few))
+	r := result.Compare("ms", []float64{by[many]}, []float64{by[few]}).
+		Called("cells_"+c.name, fmt.Sprintf("%s, with %d finished cells", c.what, many), fmt.Sprintf("with %d", few))
 	if c.bounded {
 		r.Bound = cellsBound
 	}
@@ -94,8 +95,8 @@ func (c cellCost) result(by map[int]float64) result {
 }
 
 // absolute is a figure with a bound of its own.
-func absolute(name, what string, ms, bound float64) result {
-	r := compare("ms", []float64{ms}, []float64{bound}).called(name, what, "its bound")
+func absolute(name, what string, ms, bound float64) result.Result {
+	r := result.Compare("ms", []float64{ms}, []float64{bound}).Called(name, what, "its bound")
 	r.Bound = 1
 	return r
 }
@@ -186,7 +187,7 @@ func (h *cellHost) meanwhile(ctx context.Context, status string, costs map[strin
 		}
 		waits = append(waits, wall)
 	}
-	costs["wait"] = quantile(waits, 0.9)
+	costs["wait"] = result.Quantile(waits, 0.9)
 	return nil
 }
 
@@ -220,7 +221,7 @@ func (h *cellHost) answer(ctx context.Context, path string) (text []byte, cpu, w
 	if answer.StatusCode != http.StatusOK {
 		return nil, 0, 0, fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, text)
 	}
-	return text, milliseconds(processCPU() - before), milliseconds(time.Since(began)), nil
+	return text, result.Milliseconds(processCPU() - before), result.Milliseconds(time.Since(began)), nil
 }
 
 // processCPU is what this process has taken until now.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/judge/sanitize"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -26,23 +27,23 @@ const (
 
 // cleaning measures how fast an archive is read, checked and written anew, against tar,
 // which lists what is in it. Both unpack the same gzip stream.
-func (w *fixture) cleaning(ctx context.Context) (_ []result, err error) {
+func (w *fixture) cleaning(ctx context.Context) (_ []result.Result, err error) {
 	name := filepath.Join(w.dir, "tree.tar.gz")
 	if err := writeTree(name); err != nil {
 		return nil, fmt.Errorf("make an archive: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(name)) }()
-	m := measures{}
+	m := result.Samples{}
 	for range cleanings {
 		if err := w.clean(ctx, name, m); err != nil {
 			return nil, err
 		}
 	}
-	return []result{compare("MB/s", m["clean"], m["tar"]).
-		called("cleaning", "an archive cleaned and stored", "tar -tzf of it")}, nil
+	return []result.Result{result.Compare("MB/s", m["clean"], m["tar"]).
+		Called("cleaning", "an archive cleaned and stored", "tar -tzf of it")}, nil
 }
 
-func (w *fixture) clean(ctx context.Context, name string, m measures) (err error) {
+func (w *fixture) clean(ctx context.Context, name string, m result.Samples) (err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (w *fixture) clean(ctx context.Context, name string, m measures) (err error
 	if err := exec.CommandContext(ctx, "tar", "-tzf", name).Run(); err != nil {
 		return fmt.Errorf("tar -tzf: %w", err)
 	}
-	m.add(map[string]float64{"clean": megabytes / cleaned.Seconds(), "tar": megabytes / time.Since(begun).Seconds()})
+	m.Add(map[string]float64{"clean": megabytes / cleaned.Seconds(), "tar": megabytes / time.Since(begun).Seconds()})
 	return nil
 }
 

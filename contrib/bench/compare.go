@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -41,7 +42,7 @@ func inTurns(ctx context.Context, o options, chosen []subject, engine *docker.En
 }
 
 // enter adds the results of one turn.
-func enter(all []compared, found []result, base bool) []compared {
+func enter(all []compared, found []result.Result, base bool) []compared {
 	for _, r := range found {
 		i := slices.IndexFunc(all, func(c compared) bool { return c.Name == r.Name })
 		if i < 0 {
@@ -67,19 +68,19 @@ func (c compared) differs() bool {
 		return false // one turn says nothing of the noise
 	}
 	apart := slices.Max(c.Base) < slices.Min(c.Now) || slices.Max(c.Now) < slices.Min(c.Base)
-	base, now := median(c.Base), median(c.Now)
+	base, now := result.Median(c.Base), result.Median(c.Now)
 	return apart && max(base, now)-min(base, now) > least*min(base, now)
 }
 
 func comparison(all []compared) string {
 	rows := [][]string{{"what", "base", "now", "now/base", ""}}
 	for _, c := range all {
-		base, now := median(c.Base), median(c.Now)
+		base, now := result.Median(c.Base), result.Median(c.Now)
 		mark := ""
 		if c.differs() {
 			mark = "*"
 		}
-		rows = append(rows, []string{c.What, figure(base, c.Unit), figure(now, c.Unit), figure(ratio(now, base), ""), mark})
+		rows = append(rows, []string{c.What, result.Figure(base, c.Unit), result.Figure(now, c.Unit), result.Figure(result.Ratio(now, base), ""), mark})
 	}
-	return markdown(rows, "-:::-") + "\n* = the difference exceeds the noise: no turn of one is within the turns of the other\n"
+	return result.Markdown(rows, "-:::-") + "\n* = the difference exceeds the noise: no turn of one is within the turns of the other\n"
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/contrib/bench/result"
 )
 
 func TestADifferenceIsMoreThanTheNoise(t *testing.T) {
@@ -28,10 +30,10 @@ func TestADifferenceIsMoreThanTheNoise(t *testing.T) {
 }
 
 func TestTurnsAreEnteredByNameAndSide(t *testing.T) {
-	turn := func(a, b float64) []result {
-		return []result{
-			compare("ms", []float64{a}, []float64{1}).called("a", "what a is", "one"),
-			compare("MB", []float64{b}, []float64{1}).called("b", "what b is", "one"),
+	turn := func(a, b float64) []result.Result {
+		return []result.Result{
+			result.Compare("ms", []float64{a}, []float64{1}).Called("a", "what a is", "one"),
+			result.Compare("MB", []float64{b}, []float64{1}).Called("b", "what b is", "one"),
 		}
 	}
 	var all []compared
@@ -93,14 +95,14 @@ func TestSubjectsAreChosenByName(t *testing.T) {
 }
 
 func TestABoundThatIsExceededFailsTheBench(t *testing.T) {
-	within := compare("MB", []float64{120}, []float64{100}).called("soak_memory", "memory", "the first quarter")
+	within := result.Compare("MB", []float64{120}, []float64{100}).Called("soak_memory", "memory", "the first quarter")
 	within.Bound = 1.25
 	beyond := within
 	beyond.Ratio, beyond.Name = 1.26, "soak_files"
-	if err := (report{Results: []result{within, sample.Results[0]}}).exceeded(); err != nil {
+	if err := (report{Results: []result.Result{within, sample.Results[0]}}).exceeded(); err != nil {
 		t.Error(err)
 	}
-	if err := (report{Results: []result{within, beyond}}).exceeded(); err == nil || !strings.Contains(err.Error(), "soak_files") {
+	if err := (report{Results: []result.Result{within, beyond}}).exceeded(); err == nil || !strings.Contains(err.Error(), "soak_files") {
 		t.Errorf("what is beyond its bound is told as %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -18,7 +19,7 @@ const decoyTests = "def level():\n    return int(open('src/level').read())\n\n\n
 
 // decoys measures what the mixed runs of a trial take, one trial after the other: from the verdict
 // of its round to its own, less the same of trials without mixed runs. The decoys are proved before.
-func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 	if _, err := w.serve(); err != nil {
 		return nil, err
 	}
-	after := map[string]measures{}
+	after := map[string]result.Samples{}
 	for name, text := range map[string]string{"plain.hcl": w.mixedTask("plain", 0), "mixed.hcl": w.mixedTask("mixed", 4)} {
 		if _, err := w.drop(name, text); err != nil {
 			return nil, err
@@ -46,18 +47,18 @@ func decoys(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 			return nil, err
 		}
 	}
-	plain := median(after["plain"]["after"])
+	plain := result.Median(after["plain"]["after"])
 	var ours []float64
 	for _, ms := range after["mixed"]["after"] {
 		ours = append(ours, max(0, ms-plain))
 	}
-	r := compare("ms", ours, after["mixed"]["judging"])
-	return []result{r.called("decoys", "the mixed runs of a trial: four judgings, beside each other where there is room", "one judging of its round")}, nil
+	r := result.Compare("ms", ours, after["mixed"]["judging"])
+	return []result.Result{r.Called("decoys", "the mixed runs of a trial: four judgings, beside each other where there is room", "one judging of its round")}, nil
 }
 
 // mixedRun runs the oracle over the task of a benchmark, and takes of each trial how long its round
 // was judged, and how long it took from there to the verdict of the trial.
-func (w *fixture) mixedRun(ctx context.Context, name, benchmark string) (measures, error) {
+func (w *fixture) mixedRun(ctx context.Context, name, benchmark string) (result.Samples, error) {
 	run := fmt.Sprintf("run %q {\n  tasks    = [benchmark.%s]\n  mode     = \"single\"\n  attempts = %d\n  parallel = 1\n  agent \"oracle\" {}\n}\n", name, benchmark, mixedTrials)
 	if _, err := w.drop("run-"+name+".hcl", run); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func (w *fixture) mixedRun(ctx context.Context, name, benchmark string) (measure
 		return nil, err
 	}
 	all, err := w.records("run-" + name + ".run." + name + ".jsonl")
-	m := measures{}
+	m := result.Samples{}
 	var judged time.Time
 	var judging float64
 	for _, r := range all {
@@ -80,7 +81,7 @@ func (w *fixture) mixedRun(ctx context.Context, name, benchmark string) (measure
 			if r.Status != "resolved" {
 				return nil, fmt.Errorf("a trial of the oracle is %s:\n%s", r.Status, w.said())
 			}
-			m.add(map[string]float64{"judging": judging, "after": milliseconds(r.Time.Sub(judged))})
+			m.Add(map[string]float64{"judging": judging, "after": result.Milliseconds(r.Time.Sub(judged))})
 		}
 	}
 	if len(m["after"]) != mixedTrials && err == nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 )
 
 // drops are how many files are dropped and measured, after one that warms things up.
@@ -15,7 +18,7 @@ const settle = 100 * time.Millisecond
 
 // drops measures from a file that appears to the request for the first container, which is
 // when the engine says that it was created.
-func (w *fixture) drops(ctx context.Context) ([]result, error) {
+func (w *fixture) drops(ctx context.Context) ([]result.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	hints := w.engine.Hints(ctx, w.owner)
 	defer func() {
@@ -23,7 +26,7 @@ func (w *fixture) drops(ctx context.Context) ([]result, error) {
 		for range hints { // until the engine has let go
 		}
 	}()
-	m := measures{}
+	m := result.Samples{}
 	seen := map[string]bool{}
 	for n := range drops + 1 {
 		if err := drain(ctx, hints, seen); err != nil {
@@ -34,12 +37,12 @@ func (w *fixture) drops(ctx context.Context) ([]result, error) {
 			return nil, err
 		}
 		if n > 0 {
-			m.add(took)
+			m.Add(took)
 		}
 	}
-	r := compare("ms", m["container requested"], []float64{milliseconds(settle)})
-	r.Parts = m.medians("file accepted", "run begun", "container made")
-	return []result{r.called("drop", "file dropped → its first container requested", "the time that files are given to settle")}, nil
+	r := result.Compare("ms", m["container requested"], []float64{result.Milliseconds(settle)})
+	r.Parts = m.Medians("file accepted", "run begun", "container made")
+	return []result.Result{r.Called("drop", "file dropped → its first container requested", "the time that files are given to settle")}, nil
 }
 
 // dropOne drops a run and waits for its end. It returns how long after the drop each thing
@@ -74,7 +77,7 @@ func (w *fixture) dropOne(ctx context.Context, name string, hints <-chan string,
 	for what, at := range map[string]time.Time{
 		"file accepted": accepted.Time, "run begun": begun.Time, "container requested": c.CreatedAt, "container made": made,
 	} {
-		took[what] = milliseconds(at.Sub(dropped))
+		took[what] = result.Milliseconds(at.Sub(dropped))
 	}
 	return took, nil
 }
@@ -98,7 +101,7 @@ func drain(ctx context.Context, hints <-chan string, seen map[string]bool) error
 
 // first waits for a container that was not there before.
 func first(ctx context.Context, hints <-chan string, seen map[string]bool) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, client.Patience)
 	defer cancel()
 	for {
 		select {
@@ -114,7 +117,7 @@ func first(ctx context.Context, hints <-chan string, seen map[string]bool) (id s
 
 // told waits for a record that the daemon writes.
 func (w *fixture) told(ctx context.Context, file, typ string) (found record, err error) {
-	return found, until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
+	return found, client.Until(ctx, typ+" is in "+file, 20*time.Millisecond, func() (ok bool, err error) {
 		all, err := w.records(file)
 		found, ok = ofType(all, typ)
 		return ok, err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -19,7 +21,7 @@ import (
 const idleFor = 64 * time.Second
 
 // idling compares a daemon that has many specs and nothing to do with one that has two.
-func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	var daemons [2]*fixture
 	var starts, rests [2]time.Duration
 	var ready [2]use
@@ -58,25 +60,25 @@ func idling(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 		return nil, err
 	}
 	one := func(x float64) []float64 { return []float64{x} }
-	memory := compare("MB", one(after[1].memory), one(after[0].memory))
-	cpu := compare("s", one(after[1].cpu-before[1].cpu), one(idleFor.Seconds()))
+	memory := result.Compare("MB", one(after[1].memory), one(after[0].memory))
+	cpu := result.Compare("s", one(after[1].cpu-before[1].cpu), one(idleFor.Seconds()))
 	cpu.Parts = map[string]float64{"with one spec": after[0].cpu - before[0].cpu}
 	memory.Parts = map[string]float64{"when it was ready": ready[1].memory, "the most until then": ready[1].peak}
-	start := compare("ms", one(milliseconds(starts[1])), one(milliseconds(starts[0])))
+	start := result.Compare("ms", one(result.Milliseconds(starts[1])), one(result.Milliseconds(starts[0])))
 	start.Parts = map[string]float64{
-		"CPU": 1000 * ready[1].cpu, "until each file's status is beside it": milliseconds(rests[1]),
+		"CPU": 1000 * ready[1].cpu, "until each file's status is beside it": result.Milliseconds(rests[1]),
 	}
 	again, err := startedAgain(daemons)
 	if err != nil {
 		return nil, err
 	}
-	restart := compare("ms", one(milliseconds(again[1])), one(milliseconds(again[0])))
+	restart := result.Compare("ms", one(result.Milliseconds(again[1])), one(result.Milliseconds(again[0])))
 	specs := fmt.Sprintf("%d spec files", o.specs)
-	return []result{
-		start.called("start", "first start with "+specs+" → ready", "with one"),
-		restart.called("start_again", "kill -9, start with the same → ready", "with one"),
-		memory.called("idle_memory", "memory of an idle daemon with "+specs, "with one"),
-		cpu.called("idle_cpu", "CPU that it takes", "the time that passed, one core"),
+	return []result.Result{
+		start.Called("start", "first start with "+specs+" → ready", "with one"),
+		restart.Called("start_again", "kill -9, start with the same → ready", "with one"),
+		memory.Called("idle_memory", "memory of an idle daemon with "+specs, "with one"),
+		cpu.Called("idle_cpu", "CPU that it takes", "the time that passed, one core"),
 	}, nil
 }
 
@@ -112,7 +114,7 @@ func (w *fixture) sleepers(n int) error {
 // atRest waits until the daemon has said of the last file that it was accepted: after its
 // start it writes a status file for each.
 func (w *fixture) atRest(ctx context.Context, specs int) error {
-	return until(ctx, "every file has its status", settle, func() (bool, error) {
+	return client.Until(ctx, "every file has its status", settle, func() (bool, error) {
 		told, err := filepath.Glob(filepath.Join(w.specs, "nightly*.status.jsonl"))
 		return len(told) == specs, err
 	})

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -19,7 +21,7 @@ const instances = 2000
 
 // importing measures how long a spec takes that imports many instances, against the decoding
 // of their file.
-func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result, err error) {
+func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result.Result, err error) {
 	dir, err := os.MkdirTemp("", "import")
 	if err != nil {
 		return nil, err
@@ -30,9 +32,9 @@ func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result, er
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "rows.jsonl"), rows, 0o644), os.WriteFile(filepath.Join(dir, "many.hcl"), []byte(spec), 0o644)); err != nil {
 		return nil, err
 	}
-	m := measures{}
+	m := result.Samples{}
 	for range 5 {
-		took, err := timed(func() error {
+		took, err := client.Timed(func() error {
 			out, err := exec.CommandContext(ctx, o.program, "validate", filepath.Join(dir, "many.hcl")).CombinedOutput()
 			if err != nil {
 				err = fmt.Errorf("assayd validate: %w\n%s", err, out[:min(len(out), 2000)])
@@ -42,14 +44,14 @@ func importing(ctx context.Context, o options, _ *docker.Engine) (_ []result, er
 		if err != nil {
 			return nil, err
 		}
-		alone, err := timed(func() error { return decoded(rows) })
+		alone, err := client.Timed(func() error { return decoded(rows) })
 		if err != nil {
 			return nil, err
 		}
-		m.add(map[string]float64{"import": took, "decode": alone})
+		m.Add(map[string]float64{"import": took, "decode": alone})
 	}
 	what := fmt.Sprintf("a spec that imports %d instances (%d MB of JSON Lines) is checked", instances, len(rows)/1e6)
-	return []result{compare("ms", m["import"], m["decode"]).called("import", what, "the file is decoded by encoding/json alone")}, nil
+	return []result.Result{result.Compare("ms", m["import"], m["decode"]).Called("import", what, "the file is decoded by encoding/json alone")}, nil
 }
 
 // manyRows are instances of the usual size.

@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -115,7 +116,7 @@ func run(ctx context.Context, o options) (err error) {
 }
 
 // measure makes the chosen measurements, one after the other so that none disturbs another.
-func measure(ctx context.Context, o options, chosen []subject, engine *docker.Engine) (all []result, err error) {
+func measure(ctx context.Context, o options, chosen []subject, engine *docker.Engine) (all []result.Result, err error) {
 	var busy *fixture // for all that need one
 	defer func() {
 		if busy != nil {
@@ -124,7 +125,7 @@ func measure(ctx context.Context, o options, chosen []subject, engine *docker.En
 	}()
 	for _, s := range chosen {
 		fmt.Fprintf(os.Stderr, "bench: %s\n", s.name)
-		var found []result
+		var found []result.Result
 		if s.alone != nil {
 			found, err = s.alone(ctx, o, engine)
 		} else {

@@ -17,6 +17,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/mining/archive"
@@ -34,7 +36,7 @@ const (
 
 // mined measures what mining takes beside the commands that test: archive, GitHub and model
 // answer at once, and repositories are on this disk, so that all else is ours or the engine's.
-func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
@@ -58,7 +60,7 @@ func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result, e
 	}
 	var end record
 	file := fmt.Sprintf("mined.mining.%s.jsonl", w.name())
-	err = untilWithin(ctx, minedWithin, "pull requests are mined", 100*time.Millisecond, func() (over bool, err error) {
+	err = client.UntilWithin(ctx, minedWithin, "pull requests are mined", 100*time.Millisecond, func() (over bool, err error) {
 		all, err := w.records(file)
 		end, over = ofType(all, "mining.finished")
 		return over, err
@@ -69,20 +71,20 @@ func mined(ctx context.Context, o options, engine *docker.Engine) (_ []result, e
 	case end.Accepted != pulls:
 		return nil, fmt.Errorf("of %d pull requests %d have become tasks:\n%s", pulls, end.Accepted, w.said())
 	}
-	return []result{share(end.Time.Sub(begun), end.SpentS)}, nil
+	return []result.Result{share(end.Time.Sub(begun), end.SpentS)}, nil
 }
 
 // share compares what is left of the time of mining without the commands with all of it, for
 // each pull request.
-func share(took time.Duration, spent map[string]float64) result {
+func share(took time.Duration, spent map[string]float64) result.Result {
 	each := func(seconds float64) float64 { return seconds / pulls }
 	all := each(took.Seconds())
-	r := compare("s", []float64{all - each(spent["commands"])}, []float64{all})
+	r := result.Compare("s", []float64{all - each(spent["commands"])}, []float64{all})
 	r.Parts = map[string]float64{}
 	for what, seconds := range spent {
 		r.Parts[what] = each(seconds)
 	}
-	return r.called("mining", fmt.Sprintf("a pull request is mined, beyond test commands; model and network take no time (%d, one by one)", pulls),
+	return r.Called("mining", fmt.Sprintf("a pull request is mined, beyond test commands; model and network take no time (%d, one by one)", pulls),
 		fmt.Sprintf("all of it; its tests take %d s each time", testSeconds))
 }
 

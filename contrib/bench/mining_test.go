@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/mining/archive"
 	"github.com/assayd/assayd/runtime/mining/github"
 )
@@ -64,7 +65,7 @@ func TestTheQuarryTellsTheSameEverywhere(t *testing.T) {
 func TestOursIsWhatCommandsLeave(t *testing.T) {
 	got := share(pulls*50*time.Second, map[string]float64{"commands": pulls * 40, "model": pulls})
 	got.What, got.Against = "", ""
-	want := result{
+	want := result.Result{
 		Name: "mining", Unit: "s", Ours: 10, Reference: 50, Ratio: 0.2, P90: 10, Samples: 1,
 		Parts: map[string]float64{"commands": 40, "model": 1},
 	}

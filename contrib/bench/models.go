@@ -22,10 +22,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // What is asked of the gateway: questions one after the other, streams one after the other
@@ -43,7 +46,7 @@ const (
 // models measures what the gateway adds to requests to a model, against the same requests to
 // the same scripted server without it. The gateway is a process of its own, on a store as the
 // daemon has one.
-func models(ctx context.Context, _ options, _ *docker.Engine) (all []result, err error) {
+func models(ctx context.Context, _ options, _ *docker.Engine) (all []result.Result, err error) {
 	model := httptest.NewServer(http.HandlerFunc(scripted))
 	defer model.Close()
 	dir, err := os.MkdirTemp("", "models")
@@ -57,7 +60,7 @@ func models(ctx context.Context, _ options, _ *docker.Engine) (all []result, err
 	}
 	defer through.end()
 	direct := &asker{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: streamsAtOnce}}, url: model.URL + "/v1"}
-	for _, measure := range []func(context.Context, *gatewayProcess, *asker) ([]result, error){perRequest, perToken, manyStreams} {
+	for _, measure := range []func(context.Context, *gatewayProcess, *asker) ([]result.Result, error){perRequest, perToken, manyStreams} {
 		found, err := measure(ctx, through, direct)
 		if err != nil {
 			return nil, err
@@ -125,7 +128,7 @@ func (a *asker) ask(ctx context.Context, model string, stream bool, prompt int) 
 	}
 	defer func() { _ = res.Body.Close() }() // only read
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask the scripted model: %w", statusError(res.StatusCode))
+		return nil, fmt.Errorf("ask the scripted model: %w", client.StatusError(res.StatusCode))
 	}
 	lines := bufio.NewScanner(res.Body)
 	whole := !stream
@@ -136,7 +139,7 @@ func (a *asker) ask(ctx context.Context, model string, stream bool, prompt int) 
 			if err != nil {
 				return nil, err
 			}
-			late = append(late, milliseconds(time.Since(time.Unix(0, at))))
+			late = append(late, result.Milliseconds(time.Since(time.Unix(0, at))))
 		}
 		whole = whole || strings.HasSuffix(lines.Text(), "[DONE]")
 	}
@@ -147,42 +150,42 @@ func (a *asker) ask(ctx context.Context, model string, stream bool, prompt int) 
 }
 
 // perRequest asks one question after the other, in turns with and without the gateway.
-func perRequest(ctx context.Context, through *gatewayProcess, direct *asker) ([]result, error) {
-	times := measures{}
+func perRequest(ctx context.Context, through *gatewayProcess, direct *asker) ([]result.Result, error) {
+	times := result.Samples{}
 	for range questions {
 		for name, a := range map[string]*asker{"through": through.asker, "direct": direct} {
-			took, err := timed(func() error { _, err := a.ask(ctx, "m", false, promptBytes); return err })
+			took, err := client.Timed(func() error { _, err := a.ask(ctx, "m", false, promptBytes); return err })
 			if err != nil {
 				return nil, err
 			}
-			times.add(map[string]float64{name: took})
+			times.Add(map[string]float64{name: took})
 		}
 	}
-	r := compare("ms", times["through"], times["direct"])
+	r := result.Compare("ms", times["through"], times["direct"])
 	r.Parts = map[string]float64{"the gateway's part": r.Ours - r.Reference}
-	return []result{r.called("model_request", "a request to a model of 90 kB through the gateway", "the same without it")}, nil
+	return []result.Result{r.Called("model_request", "a request to a model of 90 kB through the gateway", "the same without it")}, nil
 }
 
 // perToken asks for streams as fast as they come.
-func perToken(ctx context.Context, through *gatewayProcess, direct *asker) ([]result, error) {
-	times := measures{}
+func perToken(ctx context.Context, through *gatewayProcess, direct *asker) ([]result.Result, error) {
+	times := result.Samples{}
 	for range streams {
 		for name, a := range map[string]*asker{"through": through.asker, "direct": direct} {
-			took, err := timed(func() error { _, err := a.ask(ctx, fmt.Sprintf("%d:", streamEvents), true, 100); return err })
+			took, err := client.Timed(func() error { _, err := a.ask(ctx, fmt.Sprintf("%d:", streamEvents), true, 100); return err })
 			if err != nil {
 				return nil, err
 			}
-			times.add(map[string]float64{name: 1000 * took / streamEvents})
+			times.Add(map[string]float64{name: 1000 * took / streamEvents})
 		}
 	}
-	r := compare("µs", times["through"], times["direct"])
+	r := result.Compare("µs", times["through"], times["direct"])
 	r.Parts = map[string]float64{"the gateway's part": r.Ours - r.Reference}
-	return []result{r.called("model_token", "a streamed token through the gateway", "the same without it")}, nil
+	return []result.Result{r.Called("model_token", "a streamed token through the gateway", "the same without it")}, nil
 }
 
 // manyStreams has many streams at once: how late their events are at the pace of a model, how
 // many events come a second without a pace, and what memory the gateway needs for them.
-func manyStreams(ctx context.Context, through *gatewayProcess, direct *asker) ([]result, error) {
+func manyStreams(ctx context.Context, through *gatewayProcess, direct *asker) ([]result.Result, error) {
 	before, err := through.resident()
 	if err != nil {
 		return nil, err
@@ -212,18 +215,18 @@ func manyStreams(ctx context.Context, through *gatewayProcess, direct *asker) ([
 	if err != nil {
 		return nil, err
 	}
-	latency := compare("ms", late["through"], late["direct"])
+	latency := result.Compare("ms", late["through"], late["direct"])
 	latency.Parts = map[string]float64{
-		"p99": quantile(late["through"], 0.99), "p99 without it": quantile(late["direct"], 0.99), "added": latency.Ours - latency.Reference,
+		"p99": result.Quantile(late["through"], 0.99), "p99 without it": result.Quantile(late["direct"], 0.99), "added": latency.Ours - latency.Reference,
 	}
 	one := func(x float64) []float64 { return []float64{x} }
-	memory := compare("MB", one(during), one(before))
+	memory := result.Compare("MB", one(during), one(before))
 	memory.Parts = map[string]float64{"for each stream": (during - before) / streamsAtOnce, "afterwards": after}
 	what := fmt.Sprintf("%d streams at once", streamsAtOnce)
-	return []result{
-		latency.called("model_streams_late", what+", 50 tokens a second each: a token is on its way", "without the gateway"),
-		compare("/s", one(rates["through"]), one(rates["direct"])).called("model_streams_rate", what+", as fast as they come: tokens a second", "without the gateway"),
-		memory.called("model_streams_memory", what+": memory of the gateway's process", "before"),
+	return []result.Result{
+		latency.Called("model_streams_late", what+", 50 tokens a second each: a token is on its way", "without the gateway"),
+		result.Compare("/s", one(rates["through"]), one(rates["direct"])).Called("model_streams_rate", what+", as fast as they come: tokens a second", "without the gateway"),
+		memory.Called("model_streams_memory", what+": memory of the gateway's process", "before"),
 	}, nil
 }
 
@@ -264,9 +267,9 @@ func beginGateway(ctx context.Context, dir, model string) (*gatewayProcess, erro
 	if err := g.process.Start(); err != nil {
 		return nil, err
 	}
-	client := overSocket(filepath.Join(dir, "s"))
-	g.asker = &asker{client: &client, url: "http://gateway" + gateway.OpenAIPrefix + "/v1"}
-	err = until(ctx, "the gateway answers", settle, func() (bool, error) {
+	gate := client.OverSocket(filepath.Join(dir, "s"))
+	g.asker = &asker{client: &gate, url: "http://gateway" + gateway.OpenAIPrefix + "/v1"}
+	err = client.Until(ctx, "the gateway answers", settle, func() (bool, error) {
 		_, err := g.ask(ctx, "m", false, 5)
 		return err == nil, nil
 	})
@@ -299,7 +302,7 @@ func serveGateway(ctx context.Context, dir, model string) error {
 	}
 	g, err := gateway.New(gateway.Options{
 		Providers: []gateway.Provider{{
-			Name: "p", Protocol: gateway.OpenAI, BaseURL: model + "/v1", Key: func() (string, error) { return "sk-of-nobody", nil },
+			Name: "p", Protocol: wire.OpenAI, BaseURL: model + "/v1", Key: func() (string, error) { return "sk-of-nobody", nil },
 			Prices: map[string]gateway.Price{"*": {Input: 3, Output: 15}},
 		}},
 		Ledger: ledger.NewUsageLedger(s), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),

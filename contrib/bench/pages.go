@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/web"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
@@ -34,7 +36,7 @@ const (
 )
 
 // pages measures what people wait for in a browser, on a run of ten thousand cells.
-func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result, err error) {
+func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result.Result, err error) {
 	pattern, err := onePattern(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +62,7 @@ func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result, err 
 	if err := h.looked(ctx, costs); err != nil {
 		return nil, err
 	}
-	return []result{
+	return []result.Result{
 		absolute("pages_run_10000", "page of a run of 10,000 cells → there", costs["run"], pageBound),
 		absolute("pages_list_10000", "its table of 200 trials → there", costs["list"], listBound),
 		absolute("pages_beside", fmt.Sprintf("status of another run while %d browsers look", pageClients), costs["beside"], besideBound),
@@ -86,7 +88,7 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 			}
 			waits = append(waits, wall)
 		}
-		costs[name] = quantile(waits, 0.5)
+		costs[name] = result.Quantile(waits, 0.5)
 	}
 	if err := h.besides(ctx, costs); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 	if _, costs["reading"], err = h.ask(ctx, path); err != nil {
 		return err
 	}
-	if err := until(ctx, "the trajectory is read", 50*time.Millisecond, func() (bool, error) {
+	if err := client.Until(ctx, "the trajectory is read", 50*time.Millisecond, func() (bool, error) {
 		text, _, _, err := h.answer(ctx, path)
 		return !bytes.Contains(text, []byte(`aria-busy="true"`)), err
 	}); err != nil {
@@ -112,7 +114,7 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 		}
 		waits = append(waits, wall)
 	}
-	costs["steps"] = quantile(waits, 0.5)
+	costs["steps"] = result.Quantile(waits, 0.5)
 	return nil
 }
 
@@ -171,7 +173,7 @@ func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err e
 	}
 	stop()
 	others.Wait()
-	costs["beside"] = quantile(waits, 0.5)
+	costs["beside"] = result.Quantile(waits, 0.5)
 	select {
 	case ferr := <-failed:
 		err = errors.Join(err, ferr)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/assayd/assayd/contrib/bench/result"
 )
 
 // Submissions that are under way at once, and how many are made in all.
@@ -17,14 +19,14 @@ const (
 // parallel measures how many submissions a second are judged when many are sent at once,
 // by all trials in turn, against how many containers the engine starts, uses and removes,
 // as many at once.
-func (w *fixture) parallel(ctx context.Context) ([]result, error) {
+func (w *fixture) parallel(ctx context.Context) ([]result.Result, error) {
 	ours, err := w.rate(ctx, func(ctx context.Context, n int) error {
 		d := w.doors[n%len(w.doors)]
-		a, err := d.submit(ctx, 1000+n)
+		a, err := d.Submit(ctx, 1000+n)
 		if err != nil {
 			return err
 		}
-		return d.verdict(ctx, a.ID)
+		return d.Verdict(ctx, a.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func (w *fixture) parallel(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []result{compare("/s", []float64{ours}, []float64{engine}).called("submissions_at_once",
+	return []result.Result{result.Compare("/s", []float64{ours}, []float64{engine}).Called("submissions_at_once",
 		fmt.Sprintf("submissions judged a second, %d at once", atOnce),
 		fmt.Sprintf("engine alone: containers used a second, %d at once", atOnce))}, nil
 }

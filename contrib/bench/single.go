@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -26,7 +27,7 @@ const (
 // single measures what trials in single mode take beside agent and tests, one after the
 // other and with the sanity check of each task, and what the images of tasks of one
 // repository take on the disk.
-func single(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func single(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	w, err := newFixture(ctx, o, engine)
 	if err != nil {
 		return nil, err
@@ -68,17 +69,17 @@ func single(ctx context.Context, o options, engine *docker.Engine) (_ []result, 
 		if err != nil {
 			return nil, err
 		}
-		m.add(map[string]float64{"engine": 3 * (l.start + l.exec + l.remove)})
+		m.Add(map[string]float64{"engine": 3 * (l.start + l.exec + l.remove)})
 	}
-	trial := compare("ms", m["beyond"], m["engine"])
-	trial.Parts = m.medians("whole", "agent", "judge command")
+	trial := result.Compare("ms", m["beyond"], m["engine"])
+	trial.Parts = m.Medians("whole", "agent", "judge command")
 	disk, err := w.imageSizes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []result{
-		trial.called("single", "a trial in single mode beyond agent and tests: sanity check, agent, patch, verdict", "three containers of the engine alone: create + start + exec `true` + remove"),
-		disk.called("single_images", fmt.Sprintf("images of a task, of %d of one repository", singles), "its files, without their history"),
+	return []result.Result{
+		trial.Called("single", "a trial in single mode beyond agent and tests: sanity check, agent, patch, verdict", "three containers of the engine alone: create + start + exec `true` + remove"),
+		disk.Called("single_images", fmt.Sprintf("images of a task, of %d of one repository", singles), "its files, without their history"),
 	}, nil
 }
 
@@ -141,9 +142,9 @@ func (w *fixture) oracleRun(name string) string {
 }
 
 // trialTimes takes the trials of a run apart, which came one after the other, in milliseconds.
-func (w *fixture) trialTimes(file string) (measures, error) {
+func (w *fixture) trialTimes(file string) (result.Samples, error) {
 	all, err := w.records(file)
-	m := measures{}
+	m := result.Samples{}
 	var last time.Time
 	var judged float64
 	for _, r := range all {
@@ -156,8 +157,8 @@ func (w *fixture) trialTimes(file string) (measures, error) {
 			if r.Status != "resolved" {
 				return nil, fmt.Errorf("a trial of the oracle is %s:\n%s", r.Status, w.said())
 			}
-			whole, agent := milliseconds(r.Time.Sub(last)), 1000*r.AgentSeconds
-			m.add(map[string]float64{"whole": whole, "agent": agent, "judge command": judged, "beyond": whole - agent - judged})
+			whole, agent := result.Milliseconds(r.Time.Sub(last)), 1000*r.AgentSeconds
+			m.Add(map[string]float64{"whole": whole, "agent": agent, "judge command": judged, "beyond": whole - agent - judged})
 			last, judged = r.Time, 0
 		}
 	}
@@ -168,7 +169,7 @@ func (w *fixture) trialTimes(file string) (measures, error) {
 }
 
 // imageSizes are what the images take that nothing else shares, in MB for each task.
-func (w *fixture) imageSizes(ctx context.Context) (r result, err error) {
+func (w *fixture) imageSizes(ctx context.Context) (r result.Result, err error) {
 	none := int64(0)
 	swept, err := w.client.Collect(ctx, retention.Sweep{Dry: true, Keep: &none})
 	if err != nil {
@@ -179,5 +180,5 @@ func (w *fixture) imageSizes(ctx context.Context) (r result, err error) {
 		bytes += img.Bytes
 	}
 	const mb = 1e6
-	return compare("MB", []float64{float64(bytes) / mb / singles}, []float64{files * fileSize / mb}), nil
+	return result.Compare("MB", []float64{float64(bytes) / mb / singles}, []float64{files * fileSize / mb}), nil
 }

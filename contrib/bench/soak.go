@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -30,14 +31,14 @@ const (
 
 // soak compares what the daemon takes in the last quarter of many submissions with what it
 // took in the first.
-func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, err error) {
+func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result.Result, err error) {
 	w, err := begun(ctx, o, engine, usual)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close(ctx)) }()
-	m := measures{}
-	s := soaking{fixture: w, control: overSocket(api.Socket(w.state))}
+	m := result.Samples{}
+	s := soaking{fixture: w, control: client.OverSocket(api.Socket(w.state))}
 	defer s.control.CloseIdleConnections()
 	total := int(o.hours * perHour * usual)
 	for sent := -2 * wave; sent < total; sent += wave { // two waves warm things up
@@ -49,7 +50,7 @@ func soak(ctx context.Context, o options, engine *docker.Engine) (_ []result, er
 			if err != nil {
 				return nil, err
 			}
-			m.add(sample)
+			m.Add(sample)
 		}
 	}
 	return s.results(o.hours, total, m), nil
@@ -70,22 +71,14 @@ func (s *soaking) wave(ctx context.Context, first int) error {
 		g.Go(func() error {
 			switch (n + 2*wave) / len(s.doors) % 8 {
 			case 3:
-				return d.refused(gctx)
+				return d.Refused(gctx)
 			case 5, 7:
-				return d.judged(gctx, 0)
+				return d.Judged(gctx, 0)
 			}
-			return d.judged(gctx, 10_000+n)
+			return d.Judged(gctx, 10_000+n)
 		})
 	}
 	return g.Wait()
-}
-
-func (d *door) judged(ctx context.Context, number int) error {
-	a, err := d.submit(ctx, number)
-	if err != nil {
-		return err
-	}
-	return d.verdict(ctx, a.ID)
 }
 
 // sample is what the daemon takes now.
@@ -131,7 +124,7 @@ func (s *soaking) goroutines(ctx context.Context) (float64, error) {
 	return n, nil
 }
 
-func (s *soaking) results(hours float64, total int, m measures) (all []result) {
+func (s *soaking) results(hours float64, total int, m result.Samples) (all []result.Result) {
 	what := fmt.Sprintf("after %v hours' worth of submissions (%d): ", hours, total)
 	for _, x := range []struct{ name, words, unit string }{
 		{"memory", "memory", "MB"}, {"goroutines", "goroutines", ""}, {"files", "open files", ""},
@@ -140,7 +133,7 @@ func (s *soaking) results(hours float64, total int, m measures) (all []result) {
 			continue
 		}
 		early, late := ends(m[x.name])
-		r := compare(x.unit, late, early).called("soak_"+x.name, what+x.words, "the same in the first quarter")
+		r := result.Compare(x.unit, late, early).Called("soak_"+x.name, what+x.words, "the same in the first quarter")
 		r.Bound = bends
 		all = append(all, r)
 	}
@@ -151,14 +144,4 @@ func (s *soaking) results(hours float64, total int, m measures) (all []result) {
 func ends(samples []float64) (early, late []float64) {
 	n := max(len(samples)/4, 1)
 	return samples[:n], samples[len(samples)-n:]
-}
-
-// overSocket is a client of what listens on a Unix socket.
-func overSocket(path string) http.Client {
-	return http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
-		},
-	}}
 }

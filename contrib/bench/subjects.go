@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
 
@@ -14,8 +15,8 @@ import (
 type subject struct {
 	name  string
 	ours  bool // it measures the packages of this tree, and not the program
-	busy  func(*fixture, context.Context) ([]result, error)
-	alone func(context.Context, options, *docker.Engine) ([]result, error)
+	busy  func(*fixture, context.Context) ([]result.Result, error)
+	alone func(context.Context, options, *docker.Engine) ([]result.Result, error)
 }
 
 // subjects are all of them, in the order in which they are measured.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/client"
+	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -40,7 +42,7 @@ func (w *fixture) begin(ctx context.Context) error {
 	if _, err := w.serve(); err != nil {
 		return err
 	}
-	err := until(ctx, "the long trials have begun", 50*time.Millisecond, func() (bool, error) {
+	err := client.Until(ctx, "the long trials have begun", 50*time.Millisecond, func() (bool, error) {
 		all, err := w.records(longResults)
 		begun := 0
 		for _, r := range all {
@@ -77,7 +79,7 @@ type lap struct{ start, exec, remove float64 }
 // submissions measures from the sending of an archive to the verdict, against what the
 // engine needs for a container of the same image and limits, in turns. The judge command
 // is `true`, which the reference executes as well, so nothing is taken off.
-func (w *fixture) submissions(ctx context.Context) ([]result, error) {
+func (w *fixture) submissions(ctx context.Context) ([]result.Result, error) {
 	var shots []shot
 	for n := range rounds + 1 {
 		s, err := w.shoot(ctx, n)
@@ -92,31 +94,31 @@ func (w *fixture) submissions(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := measures{}
+	m := result.Samples{}
 	for _, s := range shots {
-		m.add(s.apart(records[s.round]))
+		m.Add(s.apart(records[s.round]))
 	}
 	const alone = "engine alone: create + start + exec `true` + remove"
-	whole := compare("ms", m["whole"], m["engine"]).called("submission", "submit → verdict, judge command `true`", alone)
-	whole.Parts = m.medians("accept", "queued", "container", "command", "until container gone", "engine start", "engine exec", "engine remove")
-	return []result{
+	whole := result.Compare("ms", m["whole"], m["engine"]).Called("submission", "submit → verdict, judge command `true`", alone)
+	whole.Parts = m.Medians("accept", "queued", "container", "command", "until container gone", "engine start", "engine exec", "engine remove")
+	return []result.Result{
 		whole,
-		compare("ms", m["beyond"], m["engine"]).
-			called("submission_beyond_command", "the same less the judge command, its exec included", alone),
-		compare("ms", m["wait"], m["trip"]).
-			called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
+		result.Compare("ms", m["beyond"], m["engine"]).
+			Called("submission_beyond_command", "the same less the judge command, its exec included", alone),
+		result.Compare("ms", m["wait"], m["trip"]).
+			Called("agent_wait", "verdict → the waiting agent has it", "one round trip to the judge"),
 	}, nil
 }
 
 // apart takes a submission apart, in milliseconds. The judge's container is removed after
 // the verdict, the engine's own before its clock stops.
 func (s shot) apart(r record) map[string]float64 {
-	decided := milliseconds(r.Time.Sub(s.sent))
+	decided := result.Milliseconds(r.Time.Sub(s.sent))
 	return map[string]float64{
 		"whole": decided, "beyond": decided - r.JudgeMS, "engine": s.engine.start + s.engine.exec + s.engine.remove,
-		"wait": milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
-		"accept": milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
-		"container": r.DurationMS - r.JudgeMS, "until container gone": milliseconds(s.gone.Sub(s.sent)),
+		"wait": result.Milliseconds(s.known.Sub(r.Time)), "trip": s.roundTrip,
+		"accept": result.Milliseconds(s.accepted.Sub(s.sent)), "queued": r.QueuedMS, "command": r.JudgeMS,
+		"container": r.DurationMS - r.JudgeMS, "until container gone": result.Milliseconds(s.gone.Sub(s.sent)),
 		"engine start": s.engine.start, "engine exec": s.engine.exec, "engine remove": s.engine.remove,
 	}
 }
@@ -132,12 +134,12 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 		return s, err
 	}
 	s.sent = time.Now()
-	a, err := d.submit(ctx, n)
+	a, err := d.Submit(ctx, n)
 	if err != nil {
 		return s, err
 	}
 	s.round, s.accepted = a.Round, time.Now()
-	if err := d.verdict(ctx, a.ID); err != nil {
+	if err := d.Verdict(ctx, a.ID); err != nil {
 		return s, err
 	}
 	s.known = time.Now()
@@ -145,7 +147,7 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 		return s, err
 	}
 	s.gone = time.Now()
-	if s.roundTrip, err = timed(func() error { return d.verdict(ctx, a.ID) }); err != nil {
+	if s.roundTrip, err = client.Timed(func() error { return d.Verdict(ctx, a.ID) }); err != nil {
 		return s, err
 	}
 	s.engine, err = w.reference(ctx, n)
@@ -155,7 +157,7 @@ func (w *fixture) shoot(ctx context.Context, n int) (s shot, err error) {
 // reference is what no judging in a fresh container can do without.
 func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	var c container.Instance
-	if l.start, err = timed(func() error {
+	if l.start, err = client.Timed(func() error {
 		c, err = w.engine.Start(ctx, container.Workload{
 			Name: fmt.Sprintf("assayd-%s-reference-%d", w.name(), n), Image: w.judgeImage, Argv: []string{"sleep", "1h"},
 			User: "0:0", Network: container.NetworkNone, Limits: judgeLimits,
@@ -165,7 +167,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	}); err != nil {
 		return l, err
 	}
-	if l.exec, err = timed(func() error {
+	if l.exec, err = client.Timed(func() error {
 		code, err := w.engine.Exec(ctx, c.ID, container.Command{Argv: []string{"true"}})
 		if err == nil && code != 0 {
 			err = fmt.Errorf("true ended with %d", code)
@@ -174,7 +176,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 	}); err != nil {
 		return l, err
 	}
-	l.remove, err = timed(func() error { return w.engine.Remove(ctx, c.ID) })
+	l.remove, err = client.Timed(func() error { return w.engine.Remove(ctx, c.ID) })
 	return l, err
 }
 
@@ -182,7 +184,7 @@ func (w *fixture) reference(ctx context.Context, n int) (l lap, err error) {
 // record's time is that of the transaction that stored the verdict.
 func (w *fixture) verdicts(ctx context.Context) (map[string]record, error) {
 	found := map[string]record{}
-	return found, until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
+	return found, client.Until(ctx, "all verdicts are in the results", 20*time.Millisecond, func() (bool, error) {
 		all, err := w.records(longResults)
 		for _, r := range all {
 			if r.Type == "submission" && strings.HasPrefix(r.Round, "agent-") {

@@ -15,15 +15,12 @@ import (
 
 	_ "modernc.org/sqlite" // the driver of that name, read apart from our store, which would change it
 
+	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
 )
-
-// patience bounds every wait for something that happens soon, also on a loaded machine and
-// with ten thousand specs.
-const patience = 3 * time.Minute
 
 // fixture is one state directory, one watched folder, and the daemon on them.
 type fixture struct {
@@ -38,7 +35,7 @@ type fixture struct {
 	ready          *net.UnixConn // where the daemon tells that it is ready
 	daemon         *exec.Cmd     // nil = none runs
 	judgeImage     string
-	doors          []*door // of the trials that live through it all
+	doors          []*client.Judge // of the trials that live through it all
 }
 
 func newFixture(ctx context.Context, o options, engine *docker.Engine) (_ *fixture, err error) {
@@ -118,7 +115,7 @@ func (w *fixture) launch() error {
 
 // awaitReady waits for the daemon's word, as systemd does.
 func (w *fixture) awaitReady() error {
-	if err := w.ready.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := w.ready.SetReadDeadline(time.Now().Add(client.Patience)); err != nil {
 		return err
 	}
 	for message := make([]byte, 1024); ; {
@@ -164,7 +161,7 @@ func (w *fixture) drop(name, text string) (time.Time, error) {
 
 // close ends the daemon and removes all that was made, also when ctx has ended.
 func (w *fixture) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), client.Patience)
 	defer cancel()
 	w.client.Close()
 	for _, d := range w.doors {
@@ -202,7 +199,7 @@ const warmMost = 4
 // quiet waits until only the containers of the trials that stay are there, and as many as
 // the judge has waiting for submissions to them.
 func (w *fixture) quiet(ctx context.Context) error {
-	return until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, "only the long trials have a container", 10*time.Millisecond, func() (bool, error) {
 		others, warm, err := w.containers(ctx)
 		return others == len(w.doors) && len(warm) == min(len(w.doors), warmMost), err
 	})
@@ -224,7 +221,7 @@ func (w *fixture) containers(ctx context.Context) (others int, warm []string, er
 
 // cleaned waits until the container of a judging is gone: one of those that waited before.
 func (w *fixture) cleaned(ctx context.Context, before []string) error {
-	return until(ctx, "the judge's container is gone", 10*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, "the judge's container is gone", 10*time.Millisecond, func() (bool, error) {
 		others, warm, err := w.containers(ctx)
 		left := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return !slices.Contains(warm, id) })
 		return others == len(w.doors) && len(left) < len(before), err
@@ -233,32 +230,21 @@ func (w *fixture) cleaned(ctx context.Context, before []string) error {
 
 // settled waits until a run has no open trial.
 func (w *fixture) settled(ctx context.Context, address string) error {
-	return until(ctx, address+" is finished", 50*time.Millisecond, func() (bool, error) {
+	return client.Until(ctx, address+" is finished", 50*time.Millisecond, func() (bool, error) {
 		s, err := w.client.Status(ctx, address)
 		return err == nil && s.Runs[0].State == "finished", err
 	})
 }
 
-// until asks again and again until the condition holds. An error of it ends the wait.
-func until(ctx context.Context, what string, every time.Duration, holds func() (bool, error)) error {
-	return untilWithin(ctx, patience, what, every, holds)
-}
-
-// untilWithin is until for what may take another while.
-func untilWithin(ctx context.Context, most time.Duration, what string, every time.Duration, holds func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, most, errors.New("it did not happen"))
-	defer cancel()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		ok, err := holds()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait until %s: %w", what, context.Cause(ctx))
-		}
+// findDoors finds the doors of all trials that have one.
+func (w *fixture) findDoors() ([]*client.Judge, error) {
+	sockets, err := filepath.Glob(filepath.Join(w.state, "t", "*", "judge.sock"))
+	if err != nil {
+		return nil, err
 	}
+	var doors []*client.Judge
+	for _, socket := range sockets {
+		doors = append(doors, &client.Judge{Client: client.OverSocket(socket)})
+	}
+	return doors, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
 	"github.com/assayd/assayd/daemon/api"
+	"github.com/assayd/assayd/daemon/hostinfo"
 	"github.com/assayd/assayd/reconcile/plan"
 )
 
@@ -74,7 +75,7 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		return p, err
 	}
 	options := daemon.ConfigOptions(settings)
-	options.Host, options.Mined = daemon.Machine(cmd.Context(), settings), config.NewMined()
+	options.Host, options.Mined = hostinfo.Machine(cmd.Context(), settings), config.NewMined()
 	set := config.Load(inputs, nil, options)
 	p.Diagnostics = set.Diagnostics
 	if p.Diagnostics.HasErrors() {
@@ -89,7 +90,7 @@ func (e *env) planned(cmd *cobra.Command, args []string) (p api.Planned, err err
 		if err != nil {
 			return p, err
 		}
-		todo, limits := plan.Foresee(run.Address(), d, plan.Observed{LastFired: now}, now), daemon.LimitsOf(settings.Limits, options.Host)
+		todo, limits := plan.Foresee(run.Address(), d, plan.Observed{LastFired: now}, now), hostinfo.LimitsOf(settings.Limits, options.Host)
 		p.Plan += todo.String() + todo.Room(d.Parallel, limits)
 		if estimate := todo.Work(d, limits).Estimate(nil); estimate != nil {
 			if p.Estimates == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assayd/assayd/config"
 	"github.com/assayd/assayd/daemon"
+	"github.com/assayd/assayd/daemon/hostinfo"
 )
 
 func (e *env) validate() *cobra.Command {
@@ -81,7 +82,7 @@ func (e *env) load(ctx context.Context, paths []string) (*config.Set, error) {
 		return set, nil
 	}
 	options := daemon.ConfigOptions(settings)
-	options.Host = daemon.Machine(ctx, settings)
+	options.Host = hostinfo.Machine(ctx, settings)
 	for _, d := range config.Load(inputs, nil, options).Diagnostics {
 		if d.Severity == config.Error {
 			d.Severity = config.Warning

@@ -110,7 +110,7 @@ func (k *checking) audit(ctx context.Context, all *repositories) error {
 		if path.Join("/", path.Dir(folder)) == path.Clean(k.task.Workdir) && k.task.Repo != nil {
 			commit, severity = k.task.Repo.Commit, vet.Flags
 		}
-		found, err := k.r.o.Host.Images.Audit(ctx, one.dir, commit)
+		found, err := k.r.o.Host.Images.Mirrors().Audit(ctx, one.dir, commit)
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

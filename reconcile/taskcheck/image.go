@@ -162,7 +162,7 @@ var elsewhere = []string{"proc", "sys", "dev", ".assayd"}
 // search looks through all files of the image, and takes Git's folders out of it for a look
 // of their own.
 func (k *checking) search(ctx context.Context, id string, secrets *vet.Secrets) (err error) {
-	dir, err := k.r.o.Host.Images.AuditFolder()
+	dir, err := k.r.o.Host.Images.Mirrors().AuditFolder()
 	if err != nil {
 		return fmt.Errorf("look through the work image: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -51,7 +52,7 @@ func (a Rater) Check(o config.Options) error {
 	switch {
 	case !ok:
 		return request.Mistakef("rate tasks: the settings have no provider %q%s", a.Provider, request.Suggest(a.Provider, slices.Sorted(maps.Keys(known))))
-	case p.Protocol != gateway.OpenAI:
+	case p.Protocol != wire.OpenAI:
 		return request.Mistakef("rate tasks: models are asked by chat completions, and provider %q speaks the protocol of %s; name one that speaks openai's", a.Provider, p.Protocol)
 	case a.Model == "":
 		return request.Mistakef("rate tasks: name a model of provider %q", a.Provider)

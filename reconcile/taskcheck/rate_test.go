@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
@@ -134,7 +135,7 @@ func TestAModelRatesATaskOrTheRatingSaysWhyNot(t *testing.T) {
 			server := modeltest.New(t, func(r modeltest.Request) modeltest.Answer { return tc.said[min(r.Number, len(tc.said))-1] })
 			g, err := gateway.New(gateway.Options{
 				Providers: []gateway.Provider{{
-					Name: "p", Protocol: gateway.OpenAI, BaseURL: server.URL + "/v1", Prices: map[string]gateway.Price{"m": {Input: 10, Output: 100}},
+					Name: "p", Protocol: wire.OpenAI, BaseURL: server.URL + "/v1", Prices: map[string]gateway.Price{"m": {Input: 10, Output: 100}},
 					Key: func() (string, error) { return "sk", nil },
 				}},
 				Ledger: ledger.NewUsageLedger(books), Log: slog.New(slog.DiscardHandler),

@@ -1,17 +1,21 @@
 package decoy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
+)
 
 // callAt returns what the call of a bracket does.
 func (m *marks) callAt(at int) (c call, begin int, ok bool) {
-	if m.kind(at) != open || m.pair[at] < 0 || m.kind(at-1) != word && m.is(at-1) != "!" && m.is(at-1) != ">" {
+	if m.Kind(at) != source.Open || m.Pair[at] < 0 || m.Kind(at-1) != source.Word && m.At(at-1) != "!" && m.At(at-1) != ">" {
 		return call{}, 0, false
 	}
-	if m.is(at) != "(" && m.is(at-1) != "!" {
+	if m.At(at) != "(" && m.At(at-1) != "!" {
 		return call{}, 0, false
 	}
-	chain, begin := m.callee(at)
-	if chain == "" || isDefined(m.is(begin-1)) {
+	chain, begin := m.Callee(at)
+	if chain == "" || isDefined(m.At(begin-1)) {
 		return call{}, 0, false
 	}
 	c, ok = m.lang.call(m.lang, chain)
@@ -24,25 +28,25 @@ func (m *marks) called(at int) {
 	if !ok {
 		return
 	}
-	in := m.within(at)
+	in := m.Within(at)
 	switch c.role {
 	case says, fails:
 		m.banned.add(in)
 	case titles, events:
-		if args := m.parts(at); len(args) > 0 {
+		if args := m.Parts(at); len(args) > 0 {
 			m.banned.add(args[0])
 		}
 	case raises:
 		m.raised(at, begin)
 	case asserts:
 		m.calls = append(m.calls, at)
-		if chain, _ := m.callee(at); isContrary(chain) {
+		if chain, _ := m.Callee(at); isContrary(chain) {
 			m.negated.add(in)
 		}
 		args := m.arguments(at)
 		if c.operands > 0 && len(args) > c.operands {
-			m.banned.add(span{args[c.operands].from, in.to})
-			in.to = args[c.operands].from
+			m.banned.add(source.Span{From: args[c.operands].From, To: in.To})
+			in.To = args[c.operands].From
 		}
 		m.compared.add(in)
 		if c.operands == 1 && c.contrary == "" {
@@ -50,7 +54,7 @@ func (m *marks) called(at int) {
 		}
 		if c.contrary != "" && (c.operands != 2 || len(args) != 1) { // a method that compares has no contrary
 			name := at - 1
-			if m.is(name) == "!" {
+			if m.At(name) == "!" {
 				name--
 			}
 			m.contrary[name] = c.contrary
@@ -60,22 +64,22 @@ func (m *marks) called(at int) {
 
 // begins remembers that a condition without a comparison can be turned round where it
 // begins.
-func (m *marks) begins(s span) {
-	if s.empty() || m.kind(s.from) != word || m.lang.name == "python" {
+func (m *marks) begins(s source.Span) {
+	if s.Empty() || m.Kind(s.From) != source.Word || m.lang.name == "python" {
 		return
 	}
-	for i := s.from; i < s.to; i = m.over(i) {
+	for i := s.From; i < s.To; i = m.Over(i) {
 		if m.compares(i) {
 			return
 		}
 	}
-	m.contrary[s.from] = "!" + m.is(s.from)
+	m.contrary[s.From] = "!" + m.At(s.From)
 }
 
 // arguments are those of an assertion, without what Go's get first.
-func (m *marks) arguments(at int) []span {
-	args := m.parts(at)
-	if m.lang.name == "go" && len(args) > 0 && args[0].to == args[0].from+1 && contains([]string{"t", "b", "tb", "f", "c"}, m.is(args[0].from)) {
+func (m *marks) arguments(at int) []source.Span {
+	args := m.Parts(at)
+	if m.lang.name == "go" && len(args) > 0 && args[0].To == args[0].From+1 && contains([]string{"t", "b", "tb", "f", "c"}, m.At(args[0].From)) {
 		return args[1:]
 	}
 	return args
@@ -84,10 +88,10 @@ func (m *marks) arguments(at int) []span {
 // raised looks at a call that expects an error of what it is given, or, with Python's
 // with, of the block that follows.
 func (m *marks) raised(at, begin int) {
-	for n, arg := range m.parts(at) {
-		function := m.find(arg, "(", "=>", "lambda", "function") >= 0
-		switch named := m.is(arg.from+1) == "="; {
-		case named && m.is(arg.from) != "match", isMessage(m.is(arg.from)):
+	for n, arg := range m.Parts(at) {
+		function := m.Find(arg, "(", "=>", "lambda", "function") >= 0
+		switch named := m.At(arg.From+1) == "="; {
+		case named && m.At(arg.From) != "match", isMessage(m.At(arg.From)):
 			m.banned.add(arg)
 		case named, n < 2 && !function:
 			m.expected.add(arg)
@@ -96,18 +100,18 @@ func (m *marks) raised(at, begin int) {
 			m.raising.add(arg)
 		}
 	}
-	if m.is(begin-1) != "with" {
+	if m.At(begin-1) != "with" {
 		return
 	}
-	end := m.pair[at] + 1
-	column := m.column(begin - 1)
-	for i := end; i < min(len(m.tok), end+maxLook); i++ {
-		if m.starts(i) && m.outer[i] < 0 && m.column(i) <= column {
+	end := m.Pair[at] + 1
+	column := m.Column(begin - 1)
+	for i := end; i < min(len(m.Tok), end+maxLook); i++ {
+		if m.Starts(i) && m.Outer[i] < 0 && m.Column(i) <= column {
 			end = i
 			break
 		}
 	}
-	m.raising.add(span{m.pair[at] + 1, end})
+	m.raising.add(source.Span{From: m.Pair[at] + 1, To: end})
 }
 
 // operands finds which arguments of an assertion are expected.
@@ -127,9 +131,9 @@ func (m *marks) operands(at int) {
 		m.sides(args[0], args[1], c.expected == 0)
 	default:
 		for _, arg := range args {
-			for i := arg.from; i < arg.to; i = m.over(i) {
+			for i := arg.From; i < arg.To; i = m.Over(i) {
 				if m.compares(i) {
-					if l := args[len(args)-1]; l.to == l.from+1 && m.kind(l.from) == text {
+					if l := args[len(args)-1]; l.To == l.From+1 && m.Kind(l.From) == source.Text {
 						m.banned.add(l)
 					}
 					return
@@ -147,7 +151,7 @@ func (m *marks) operands(at int) {
 }
 
 // sides chooses the expected one of two: the one that is written out, else by convention.
-func (m *marks) sides(left, right span, leftFirst bool) {
+func (m *marks) sides(left, right source.Span, leftFirst bool) {
 	l, r := m.literal(left), m.literal(right)
 	switch {
 	case l && !r, l == r && leftFirst:
@@ -159,26 +163,26 @@ func (m *marks) sides(left, right span, leftFirst bool) {
 		return
 	}
 	m.wantBut(right, left)
-	for i := right.from; i < min(right.to, right.from+maxColumns); i++ {
-		if m.kind(i) == word && m.family(i) != "" { // a constant
+	for i := right.From; i < min(right.To, right.From+maxColumns); i++ {
+		if m.Kind(i) == source.Word && m.family(i) != "" { // a constant
 			return
 		}
 	}
 	m.wantBut(left, right)
 }
 
-func (m *marks) expect(s span) {
+func (m *marks) expect(s source.Span) {
 	m.expected.add(s)
 	m.want(s)
 }
 
 // compares says whether a token is an operator that compares.
 func (m *marks) compares(at int) bool {
-	switch m.is(at) {
+	switch m.At(at) {
 	case "==", "!=", "===", "!==", "<=", ">=":
 		return true
 	case "<", ">":
-		return !m.touches(at) && !m.touches(at+1)
+		return !m.Touches(at) && !m.Touches(at+1)
 	case "in":
 		return m.lang.name == "python"
 	case "is":
@@ -192,48 +196,48 @@ func (m *marks) comparison(at int) {
 	if m.compared[at] <= 0 || !m.compares(at) {
 		return
 	}
-	left, right := span{at, at}, span{at + 1, at + 1}
-	if m.is(at) == "in" && m.is(at-1) == "not" {
-		left = span{at - 1, at - 1}
+	left, right := source.Span{From: at, To: at}, source.Span{From: at + 1, To: at + 1}
+	if m.At(at) == "in" && m.At(at-1) == "not" {
+		left = source.Span{From: at - 1, To: at - 1}
 	}
-	if m.is(at) == "is" && m.is(at+1) == "not" {
-		right = span{at + 2, at + 2}
+	if m.At(at) == "is" && m.At(at+1) == "not" {
+		right = source.Span{From: at + 2, To: at + 2}
 	}
-	for i := left.from - 1; i >= 0 && !m.ends(i, open); i-- {
-		i = m.back(i)
-		left.from = i
+	for i := left.From - 1; i >= 0 && !m.ends(i, source.Open); i-- {
+		i = m.Back(i)
+		left.From = i
 	}
-	for i := right.to; i < len(m.tok) && !m.ends(i, shut); i = m.over(i) {
-		right.to = m.over(i)
+	for i := right.To; i < len(m.Tok) && !m.ends(i, source.Close); i = m.Over(i) {
+		right.To = m.Over(i)
 	}
 	m.sides(left, right, false)
-	if before := m.is(left.from - 1); m.isNegated(at) != (before == "not" || before == "!") || m.orders(at) {
-		m.negated.add(span{left.from, right.to})
+	if before := m.At(left.From - 1); m.isNegated(at) != (before == "not" || before == "!") || m.orders(at) {
+		m.negated.add(source.Span{From: left.From, To: right.To})
 	}
 }
 
 // equality looks at a method that compares what it belongs to with its argument, as in
 // got.Equal(want). An object that equals everything shows there.
 func (m *marks) equality(at int) {
-	if m.is(at) != "(" || m.compared[at] <= 0 || m.pair[at] < 0 || m.kind(at-1) != word || m.is(at-2) != "." {
+	if m.At(at) != "(" || m.compared[at] <= 0 || m.Pair[at] < 0 || m.Kind(at-1) != source.Word || m.At(at-2) != "." {
 		return
 	}
-	args := m.parts(at)
-	chain, begin := m.callee(at)
-	if len(args) != 1 || !isEquality(last(chain)) || begin >= at-2 {
+	args := m.Parts(at)
+	chain, begin := m.Callee(at)
+	if len(args) != 1 || !isEquality(source.Last(chain)) || begin >= at-2 {
 		return
 	}
-	own, other := span{begin, at - 2}, args[0]
+	own, other := source.Span{From: begin, To: at - 2}, args[0]
 	switch {
-	case own.to == own.from+1 && isExpected(m.is(own.from)):
+	case own.To == own.From+1 && isExpected(m.At(own.From)):
 		return // its definition is what is expected
 	case m.literal(own) && !m.literal(other):
 		m.expect(own)
 	default:
 		m.expect(other)
 	}
-	if before := m.is(begin - 1); (before == "!" || before == "not") != (m.failing[at] > 0) {
-		m.negated.add(span{begin, m.over(at)})
+	if before := m.At(begin - 1); (before == "!" || before == "not") != (m.failing[at] > 0) {
+		m.negated.add(source.Span{From: begin, To: m.Over(at)})
 	}
 }
 
@@ -249,20 +253,20 @@ func isEquality(name string) bool {
 // isNegated says whether a comparison holds where two things differ: any other value is as
 // good there. It is the other way round in the condition of a failure.
 func (m *marks) isNegated(at int) bool {
-	negated := m.is(at) == "!=" || m.is(at) == "!==" || m.is(at) == "in" && m.is(at-1) == "not" || m.is(at) == "is" && m.is(at+1) == "not"
+	negated := m.At(at) == "!=" || m.At(at) == "!==" || m.At(at) == "in" && m.At(at-1) == "not" || m.At(at) == "is" && m.At(at+1) == "not"
 	return negated != (m.failing[at] > 0)
 }
 
 // orders says whether an operator holds for many values.
 func (m *marks) orders(at int) bool {
-	return strings.Trim(m.is(at), "<>=") == "" && strings.ContainsAny(m.is(at), "<>")
+	return strings.Trim(m.At(at), "<>=") == "" && strings.ContainsAny(m.At(at), "<>")
 }
 
 // ends says whether a token is none of the operand of a comparison.
-func (m *marks) ends(at int, bracket kind) bool {
-	switch m.is(at) {
+func (m *marks) ends(at int, bracket source.Kind) bool {
+	switch m.At(at) {
 	case ",", ";", "&&", "||", "and", "or", ":", "=", ":=", "?", "if", "else", "assert", "not", "!", "return", "=>", "for":
 		return true
 	}
-	return m.compared[at] <= 0 || m.compares(at) || m.kind(at) == bracket && m.pair[at] >= 0 || m.is(at) == "{" && m.pair[at] < 0
+	return m.compared[at] <= 0 || m.compares(at) || m.Kind(at) == bracket && m.Pair[at] >= 0 || m.At(at) == "{" && m.Pair[at] < 0
 }

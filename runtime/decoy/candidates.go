@@ -3,6 +3,9 @@ package decoy
 import (
 	"iter"
 	"slices"
+
+	"github.com/assayd/assayd/runtime/decoy/replacement"
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 // candidate is a token of a test with what it may become.
@@ -25,19 +28,19 @@ func (s Side) literal() bool { return s == Expected || s == Constant || s == Inp
 
 // isOne says whether a text is one token, of the kind of the one at at.
 func (m *marks) isOne(at int, value string) bool {
-	tokens := tokenize(&m.lang.syntax, value)
-	return len(tokens) == 1 && (tokens[0].kind == m.kind(at) || m.kind(at) == pattern)
+	tokens := source.Tokenize(&m.lang.syntax, value)
+	return len(tokens) == 1 && (tokens[0].Kind == m.Kind(at) || m.Kind(at) == source.Pattern)
 }
 
 // grows is by how many bytes a candidate changes the size of the file, either way.
 func (c candidate) grows(f *file) int {
-	n := len(c.news[0]) - (f.tok[c.to-1].to - c.from)
+	n := len(c.news[0]) - (f.Tok[c.to-1].To - c.from)
 	return max(n, -n)
 }
 
 // candidates finds all tokens of an outermost test that can be changed, in the order of the
 // file.
-func (m *marks) candidates(u unit, whole *pool) []candidate {
+func (m *marks) candidates(u unit, whole *replacement.Pool) []candidate {
 	own := m.gather(u.all)
 	var all []candidate
 	add := func(c candidate) {
@@ -45,15 +48,15 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 			c.to = c.at + 1
 		}
 		if c.from == 0 {
-			c.from = m.tok[c.at].from
+			c.from = m.Tok[c.at].From
 		}
 		c.news = slices.DeleteFunc(c.news, func(value string) bool { return c.side.literal() && c.to == c.at+1 && !m.isOne(c.at, value) })
 		if len(c.news) > 0 {
 			all = append(all, c)
 		}
 	}
-	end := u.all.to // of the last assertion
-	for end > u.all.from && m.compared[end-1] <= 0 {
+	end := u.all.To // of the last assertion
+	for end > u.all.From && m.compared[end-1] <= 0 {
 		end--
 	}
 	for i := range m.places(u) {
@@ -64,15 +67,15 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		if m.expected[i] > 0 {
 			c.side, c.early, c.late = Expected, false, m.negated[i] > 0
 		}
-		switch m.kind(i) {
-		case text, number, char, pattern:
+		switch m.Kind(i) {
+		case source.Text, source.Number, source.Char, source.Pattern:
 			if !m.isKey(i) {
 				c.news = m.newValues(i, own, whole)
 			}
-			if swapped := swapCase(m.is(i), m.tok[i].interpolated); swapped != "" && c.side == Input && m.kind(i) == text && len(c.news) > 0 {
+			if swapped := replacement.SwapCase(m.At(i), m.Tok[i].Interpolated); swapped != "" && c.side == Input && m.Kind(i) == source.Text && len(c.news) > 0 {
 				c.news = append(c.news[:1], swapped)
 			}
-		case word:
+		case source.Word:
 			if m.expected[i] > 0 {
 				c.side = Constant
 			}
@@ -81,7 +84,7 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 		add(c)
 		add(m.emptied(i))
 		add(m.comparator(i))
-		if u.all.has(i) && i < end { // else nothing sees it
+		if u.all.Has(i) && i < end { // else nothing sees it
 			add(m.removed(i, u))
 		}
 	}
@@ -90,11 +93,11 @@ func (m *marks) candidates(u unit, whole *pool) []candidate {
 
 // places are the tokens of a test and of its tables, in the order of the file.
 func (m *marks) places(u unit) iter.Seq[int] {
-	all := append([]span{u.all}, u.tables...)
-	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	all := append([]source.Span{u.all}, u.tables...)
+	slices.SortFunc(all, func(a, b source.Span) int { return a.From - b.From })
 	return func(yield func(int) bool) {
 		for _, s := range all {
-			for i := s.from; i < s.to; i++ {
+			for i := s.From; i < s.To; i++ {
 				if !yield(i) {
 					return
 				}
@@ -103,34 +106,34 @@ func (m *marks) places(u unit) iter.Seq[int] {
 	}
 }
 
-func (m *marks) newValues(at int, own, whole *pool) []string {
-	literal := m.is(at)
-	switch m.kind(at) {
-	case text:
-		if m.isAlone(at) || m.is(at-1) == "->" {
+func (m *marks) newValues(at int, own, whole *replacement.Pool) []string {
+	literal := m.At(at)
+	switch m.Kind(at) {
+	case source.Text:
+		if m.isAlone(at) || m.At(at-1) == "->" {
 			return nil
 		}
-		return newText(literal, m.tok[at].interpolated, own, whole)
-	case char:
-		return newChar(literal, own, whole)
-	case pattern:
-		return newPattern(literal, own, whole)
+		return replacement.Text(literal, m.Tok[at].Interpolated, own, whole)
+	case source.Char:
+		return replacement.Char(literal, own, whole)
+	case source.Pattern:
+		return replacement.Pattern(literal, own, whole)
 	default:
-		return newNumber(literal)
+		return replacement.Number(literal)
 	}
 }
 
 // emptied makes an empty list that is expected an empty map, and the other way round.
 func (m *marks) emptied(at int) candidate {
 	c := candidate{at: at, to: at + 2, side: Expected, late: m.negated[at] > 0}
-	if m.expected[at] <= 0 || m.kind(at) != open || m.pair[at] != at+1 || m.lang.name != "python" && m.lang.name != "javascript" {
+	if m.expected[at] <= 0 || m.Kind(at) != source.Open || m.Pair[at] != at+1 || m.lang.name != "python" && m.lang.name != "javascript" {
 		return candidate{at: at}
 	}
-	switch m.is(at) + m.is(at+1) {
+	switch m.At(at) + m.At(at+1) {
 	case "[]":
 		c.news = []string{"{}"}
 	case "{}":
-		if m.is(at-1) == "=>" || m.is(at-1) == ")" {
+		if m.At(at-1) == "=>" || m.At(at-1) == ")" {
 			return candidate{at: at}
 		}
 		c.news = []string{"[]"}
@@ -140,18 +143,18 @@ func (m *marks) emptied(at int) candidate {
 
 // isKey says whether a literal is the key of a map, an index, or the size of an array.
 func (m *marks) isKey(at int) bool {
-	around := m.outer[at]
+	around := m.Outer[at]
 	switch {
-	case m.kind(at) == word || around < 0:
+	case m.Kind(at) == source.Word || around < 0:
 		return false
-	case m.is(at+1) == "=>":
+	case m.At(at+1) == "=>":
 		return true
-	case m.is(at+1) == ":" && m.is(around) == "{":
-		before := m.is(at - 1)
+	case m.At(at+1) == ":" && m.At(around) == "{":
+		before := m.At(at - 1)
 		return before != "?" && before != "case"
-	case m.is(around) == "[":
-		indexed := m.touches(around) && (m.kind(around-1) == word || m.kind(around-1) == shut) && !contains(m.lang.keywords, m.is(around-1))
-		sized := m.pair[around] > 0 && m.kind(m.pair[around]+1) == word && m.touches(m.pair[around]+1)
+	case m.At(around) == "[":
+		indexed := m.Touches(around) && (m.Kind(around-1) == source.Word || m.Kind(around-1) == source.Close) && !contains(m.lang.keywords, m.At(around-1))
+		sized := m.Pair[around] > 0 && m.Kind(m.Pair[around]+1) == source.Word && m.Touches(m.Pair[around]+1)
 		return indexed || sized
 	}
 	return false
@@ -159,49 +162,49 @@ func (m *marks) isKey(at int) bool {
 
 // isAlone says whether a string is a statement: documentation, or a directive.
 func (m *marks) isAlone(at int) bool {
-	around := m.outer[at]
-	if !m.starts(at) || m.lang.name == "python" && around >= 0 || around >= 0 && m.is(around) != "{" {
+	around := m.Outer[at]
+	if !m.Starts(at) || m.lang.name == "python" && around >= 0 || around >= 0 && m.At(around) != "{" {
 		return false
 	}
-	before := m.is(at - 1)
-	return (m.is(at+1) == ";" || m.starts(at+1) || at+1 == len(m.tok)) && before != "," && before != "=" && before != "(" && before != `\` && before != "+"
+	before := m.At(at - 1)
+	return (m.At(at+1) == ";" || m.Starts(at+1) || at+1 == len(m.Tok)) && before != "," && before != "=" && before != "(" && before != `\` && before != "+"
 }
 
 // newConstant proposes other constants of the same type.
-func (m *marks) newConstant(at int, own, whole *pool) []string {
-	name := m.is(at)
+func (m *marks) newConstant(at int, own, whole *replacement.Pool) []string {
+	name := m.At(at)
 	for _, family := range m.lang.families {
 		if contains(family, name) {
 			if !m.isConstant(at) {
 				return nil
 			}
-			return newName(name, family)
+			return replacement.Name(name, family)
 		}
 	}
 	if m.expected[at] <= 0 {
 		return nil
 	}
 	if family := m.family(at); family != "" {
-		return newName(name, own.constants[family], whole.constants[family])
+		return replacement.Name(name, own.Constants[family], whole.Constants[family])
 	}
 	return nil
 }
 
 // isConstant says whether a name of a family is a value here.
 func (m *marks) isConstant(at int) bool {
-	switch name := m.is(at); name {
+	switch name := m.At(at); name {
 	case "true", "false", "True", "False", "null", "undefined":
-		return m.is(at-1) != "." && m.is(at+1) != ":"
+		return m.At(at-1) != "." && m.At(at+1) != ":"
 	case "MAX", "MIN", "Less", "Greater", "MAX_SAFE_INTEGER", "MIN_SAFE_INTEGER", "MAX_VALUE", "MIN_VALUE":
-		return m.is(at-1) == "::" || m.is(at-1) == "."
+		return m.At(at-1) == "::" || m.At(at-1) == "."
 	case "is_ok", "is_err", "is_some", "is_none":
 		return false // see turned
 	case "MaxUint64", "MaxUint32", "MaxUint16", "MaxUint8", "MaxUint", "MaxInt64", "MaxInt32", "MaxInt16", "MaxInt8", "MaxInt",
 		"MinInt64", "MinInt32", "MinInt16", "MinInt8", "MinInt", "MaxFloat64", "MaxFloat32":
-		return m.is(at-1) == "."
+		return m.At(at-1) == "."
 	default:
 		if m.lang.name == "rust" { // a type: of a bound
-			return m.is(at+1) == "::" && (m.is(at+2) == "MAX" || m.is(at+2) == "MIN")
+			return m.At(at+1) == "::" && (m.At(at+2) == "MAX" || m.At(at+2) == "MIN")
 		}
 		return m.expected[at] > 0 // an exception
 	}
@@ -213,27 +216,27 @@ func (m *marks) comparator(at int) candidate {
 	if name, ok := m.contrary[at]; ok {
 		return candidate{at: at, side: Comparator, news: []string{name}}
 	}
-	op := m.is(at)
+	op := m.At(at)
 	turned, ok := m.lang.turned[op]
 	switch {
-	case op == "assert" && m.lang.name == "python" && m.starts(at):
+	case op == "assert" && m.lang.name == "python" && m.Starts(at):
 		return m.asserted(at)
 	case !ok || m.compared[at] <= 0:
 		return none
 	case op == "!":
-		if m.compared[at-1] > 0 && m.is(at-1) != "(" || m.kind(at+1) != word && m.is(at+1) != "(" {
+		if m.compared[at-1] > 0 && m.At(at-1) != "(" || m.Kind(at+1) != source.Word && m.At(at+1) != "(" {
 			return none
 		}
 		// The sign goes, and what it stands before stays.
-		return candidate{at: at, to: at + 2, side: Comparator, news: []string{m.is(at + 1)}}
-	case m.kind(at) == word && m.lang.name == "rust":
+		return candidate{at: at, to: at + 2, side: Comparator, news: []string{m.At(at + 1)}}
+	case m.Kind(at) == source.Word && m.lang.name == "rust":
 		return candidate{at: at, side: Comparator, news: []string{turned}}
-	case !m.compares(at) || op == "is" && m.is(at+1) == "not" || op == "in" && m.inLoop(at):
+	case !m.compares(at) || op == "is" && m.At(at+1) == "not" || op == "in" && m.inLoop(at):
 		if op == "is" && m.compares(at) {
 			return candidate{at: at, to: at + 2, side: Comparator, news: []string{"is"}}
 		}
 		return none
-	case op == "in" && m.is(at-1) == "not":
+	case op == "in" && m.At(at-1) == "not":
 		return candidate{at: at - 1, to: at + 1, side: Comparator, news: []string{"in"}}
 	}
 	return candidate{at: at, side: Comparator, news: []string{turned}}
@@ -241,8 +244,8 @@ func (m *marks) comparator(at int) candidate {
 
 // inLoop says whether a word in belongs to a comprehension.
 func (m *marks) inLoop(at int) bool {
-	for i := at - 1; i > at-maxColumns && i >= 0 && !m.starts(i); i-- {
-		if m.is(i) == "for" {
+	for i := at - 1; i > at-maxColumns && i >= 0 && !m.Starts(i); i-- {
+		if m.At(i) == "for" {
 			return true
 		}
 	}
@@ -251,10 +254,10 @@ func (m *marks) inLoop(at int) bool {
 
 // asserted turns an assertion of Python round that has no comparison.
 func (m *marks) asserted(at int) candidate {
-	if m.is(at+1) == "not" {
+	if m.At(at+1) == "not" {
 		return candidate{at: at, to: at + 2, side: Comparator, news: []string{"assert"}}
 	}
-	for i := at + 1; i < len(m.tok) && m.compared[i] > 0; i = m.over(i) {
+	for i := at + 1; i < len(m.Tok) && m.compared[i] > 0; i = m.Over(i) {
 		if m.compares(i) {
 			return candidate{at: at}
 		}
@@ -265,25 +268,25 @@ func (m *marks) asserted(at int) candidate {
 // removed leaves out a call whose result nobody takes, with its line.
 func (m *marks) removed(at int, u unit) candidate {
 	none := candidate{at: at}
-	if m.kind(at) != word || at <= u.body.from || !m.starts(at) || m.compared[at] > 0 || !m.lang.lineEnds(m.file, at) {
+	if m.Kind(at) != source.Word || at <= u.body.From || !m.Starts(at) || m.compared[at] > 0 || !m.lang.lineEnds(m.file, at) {
 		return none
 	}
 	i := at
-	for m.kind(i+1) == symbol && (m.is(i+1) == "." || m.is(i+1) == "::") && m.kind(i+2) == word {
+	for m.Kind(i+1) == source.Symbol && (m.At(i+1) == "." || m.At(i+1) == "::") && m.Kind(i+2) == source.Word {
 		i += 2
 	}
-	end := m.over(i + 1)
-	if m.is(i+1) != "(" || end == i+2 || end > u.body.to {
+	end := m.Over(i + 1)
+	if m.At(i+1) != "(" || end == i+2 || end > u.body.To {
 		return none
 	}
-	if m.is(end) == ";" {
+	if m.At(end) == ";" {
 		end++
 	}
 	_, _, known := m.callAt(i + 1)
-	if known || end < len(m.tok) && !m.starts(end) || contains(m.lang.keywords, m.is(at)) || jsBlock(m.is(at)) != 0 {
+	if known || end < len(m.Tok) && !m.Starts(end) || contains(m.lang.keywords, m.At(at)) || jsBlock(m.At(at)) != 0 {
 		return none
 	}
-	if m.is(at-1) == ":" && (end == len(m.tok) || m.column(end) < m.column(at)) { // all that its block has
+	if m.At(at-1) == ":" && (end == len(m.Tok) || m.Column(end) < m.Column(at)) { // all that its block has
 		return none
 	}
 	for i := at; i < end; i++ {
@@ -291,8 +294,8 @@ func (m *marks) removed(at int, u unit) candidate {
 			return none
 		}
 	}
-	from := m.lines[m.line(m.tok[at].from)-1] - 1 // with the end of the line before
-	if from < m.tok[at-1].to {
+	from := m.Lines[m.Line(m.Tok[at].From)-1] - 1 // with the end of the line before
+	if from < m.Tok[at-1].To {
 		return none
 	}
 	return candidate{at: at, to: end, from: from, side: Removed, news: []string{""}}

@@ -6,8 +6,8 @@
 // that is whether it fails where it should and leaves other tests alone, only runs can show:
 // this package runs nothing, reads no file, and is a function of its input.
 //
-// It works by tokens, not by grammars: one tokenizer (token.go) that a table of languages
-// drives, and a file a language that knows where a test stands and which part of an
+// It works by tokens, not by grammars: one tokenizer (package source) that a table of languages
+// drives, new values that are borrowed from the text (package replacement), and a file a language that knows where a test stands and which part of an
 // assertion is expected. The text comes from repositories and is hostile: time is linear in
 // it, sizes are bounded, and nothing panics.
 //

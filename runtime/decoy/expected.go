@@ -1,15 +1,19 @@
 package decoy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
+)
 
 // walk goes through an expression, over what is given to calls other than those that only
 // make a value, and over indices. It calls f with each other token until that returns false.
-func (m *marks) walk(s span, f func(at int) bool) {
-	for i, n := s.from, 0; i < s.to && n < maxLook; n++ {
-		if m.kind(i) == open && m.touches(i) {
-			indexed := m.is(i) == "[" && (m.kind(i-1) == word || m.kind(i-1) == shut) && i > s.from
-			if indexed || m.is(i) == "(" && !m.builds(i) {
-				i = m.over(i)
+func (m *marks) walk(s source.Span, f func(at int) bool) {
+	for i, n := s.From, 0; i < s.To && n < maxLook; n++ {
+		if m.Kind(i) == source.Open && m.Touches(i) {
+			indexed := m.At(i) == "[" && (m.Kind(i-1) == source.Word || m.Kind(i-1) == source.Close) && i > s.From
+			if indexed || m.At(i) == "(" && !m.builds(i) {
+				i = m.Over(i)
 				continue
 			}
 		}
@@ -22,30 +26,30 @@ func (m *marks) walk(s span, f func(at int) bool) {
 
 // builds says whether the call of a bracket only makes a value.
 func (m *marks) builds(at int) bool {
-	if m.kind(at-1) != word && m.is(at-1) != "!" && m.is(at-1) != "]" {
+	if m.Kind(at-1) != source.Word && m.At(at-1) != "!" && m.At(at-1) != "]" {
 		return true // a bracket of arithmetic
 	}
-	if m.is(at-1) == "]" { // []byte(…) ends with a word, f[int](…) does not
+	if m.At(at-1) == "]" { // []byte(…) ends with a word, f[int](…) does not
 		return false
 	}
-	chain, _ := m.callee(at)
-	return contains(m.lang.builders, last(chain)) || contains(m.lang.builders, chain)
+	chain, _ := m.Callee(at)
+	return contains(m.lang.builders, source.Last(chain)) || contains(m.lang.builders, chain)
 }
 
 // literal says whether an expression has a value that is written out.
-func (m *marks) literal(s span) bool {
+func (m *marks) literal(s source.Span) bool {
 	found := false
 	m.walk(s, func(at int) bool {
-		switch m.kind(at) {
-		case text, char, number, pattern:
+		switch m.Kind(at) {
+		case source.Text, source.Char, source.Number, source.Pattern:
 			found = true
-		case word:
-			switch m.is(at) {
+		case source.Word:
+			switch m.At(at) {
 			case "true", "false", "True", "False", "nil", "None", "null", "undefined":
 				found = true
 			}
-		case open: // an empty list
-			found = found || m.pair[at] == at+1
+		case source.Open: // an empty list
+			found = found || m.Pair[at] == at+1
 		}
 		return !found
 	})
@@ -53,23 +57,23 @@ func (m *marks) literal(s span) bool {
 }
 
 // plain says whether an expression calls nothing but what makes values.
-func (m *marks) plain(s span) bool {
+func (m *marks) plain(s source.Span) bool {
 	calls := false
 	m.walk(s, func(at int) bool {
-		return m.is(at) != "=>" && m.is(at) != "function" && m.is(at) != "func" && m.is(at) != "lambda"
+		return m.At(at) != "=>" && m.At(at) != "function" && m.At(at) != "func" && m.At(at) != "lambda"
 	})
-	for i, n := s.from, 0; i < s.to && n < maxLook && !calls; i, n = i+1, n+1 {
-		calls = m.is(i) == "(" && m.touches(i) && !m.builds(i) || m.is(i) == "=>" || m.is(i) == "function" || m.is(i) == "func" || m.is(i) == "lambda"
+	for i, n := s.From, 0; i < s.To && n < maxLook && !calls; i, n = i+1, n+1 {
+		calls = m.At(i) == "(" && m.Touches(i) && !m.builds(i) || m.At(i) == "=>" || m.At(i) == "function" || m.At(i) == "func" || m.At(i) == "lambda"
 	}
 	return !calls
 }
 
 // wantBut is want where no name of the other side is in it: what both are made of changes
 // both.
-func (m *marks) wantBut(s, other span) {
-	for i := other.from; i < min(other.to, other.from+maxLook); i++ {
-		for j := s.from; j < min(s.to, s.from+maxColumns); j++ {
-			if m.kind(i) == word && m.is(i) == m.is(j) && m.is(i-1) != "." && m.is(j-1) != "." {
+func (m *marks) wantBut(s, other source.Span) {
+	for i := other.From; i < min(other.To, other.From+maxLook); i++ {
+		for j := s.From; j < min(s.To, s.From+maxColumns); j++ {
+			if m.Kind(i) == source.Word && m.At(i) == m.At(j) && m.At(i-1) != "." && m.At(j-1) != "." {
 				return
 			}
 		}
@@ -78,14 +82,14 @@ func (m *marks) wantBut(s, other span) {
 }
 
 // want remembers the names of an expected expression.
-func (m *marks) want(s span) {
-	if s.empty() {
+func (m *marks) want(s source.Span) {
+	if s.Empty() {
 		return
 	}
-	owner := m.owner[s.from]
+	owner := m.owner[s.From]
 	m.walk(s, func(at int) bool {
-		name := m.is(at)
-		if m.kind(at) == word && m.is(at+1) != "(" && m.is(at+1) != "." && !contains(m.lang.keywords, name) {
+		name := m.At(at)
+		if m.Kind(at) == source.Word && m.At(at+1) != "(" && m.At(at+1) != "." && !contains(m.lang.keywords, name) {
 			m.wanted[wanted{owner, name}] = true
 			m.wanted[wanted{-1, name}] = true
 		}
@@ -95,41 +99,41 @@ func (m *marks) want(s span) {
 
 // definition looks at what an expected name is set to.
 func (m *marks) definition(at int) {
-	name := m.is(at)
-	if m.kind(at) == text && m.is(at+1) == ":" {
-		name, _ = content(name)
-	} else if m.kind(at) != word {
+	name := m.At(at)
+	if m.Kind(at) == source.Text && m.At(at+1) == ":" {
+		name, _ = source.Content(name)
+	} else if m.Kind(at) != source.Word {
 		return
 	}
 	if !m.wanted[wanted{m.owner[at], name}] && !isExpected(name) {
 		return
 	}
-	switch m.is(at + 1) {
+	switch m.At(at + 1) {
 	case ":=", "=":
-		around := m.outer[at]
-		if around >= 0 && m.is(around) != "{" {
+		around := m.Outer[at]
+		if around >= 0 && m.At(around) != "{" {
 			if isExpected(name) && m.lang.name == "python" { // a named argument
-				m.expected.add(span{at + 2, m.partEnd(at+2, around)})
+				m.expected.add(source.Span{From: at + 2, To: m.partEnd(at+2, around)})
 			}
 			return
 		}
-		value := span{at + 2, m.statementEnd(at, len(m.tok))}
-		if m.is(at-1) == "," { // of several, the last
-			comma := m.find(value, ",")
+		value := source.Span{From: at + 2, To: m.statementEnd(at, len(m.Tok))}
+		if m.At(at-1) == "," { // of several, the last
+			comma := m.Find(value, ",")
 			if comma < 0 {
 				return
 			}
-			value.from = comma + 1
+			value.From = comma + 1
 		}
 		m.defined(value, isExpected(name))
 	case ":":
-		if around := m.outer[at]; around >= 0 && m.is(around) == "{" && !m.declares(at) {
-			m.expected.add(span{at + 2, m.partEnd(at+2, around)})
+		if around := m.Outer[at]; around >= 0 && m.At(around) == "{" && !m.declares(at) {
+			m.expected.add(source.Span{From: at + 2, To: m.partEnd(at+2, around)})
 			return
 		}
-		for i := at + 2; i < min(len(m.tok), at+2+maxColumns) && !m.starts(i); i = m.over(i) {
-			if m.is(i) == "=" {
-				m.defined(span{i + 1, m.statementEnd(i, len(m.tok))}, isExpected(name))
+		for i := at + 2; i < min(len(m.Tok), at+2+maxColumns) && !m.Starts(i); i = m.Over(i) {
+			if m.At(i) == "=" {
+				m.defined(source.Span{From: i + 1, To: m.statementEnd(i, len(m.Tok))}, isExpected(name))
 				return
 			}
 		}
@@ -138,15 +142,15 @@ func (m *marks) definition(at int) {
 
 // declares says whether a name is one of a declaration: let name: type = …
 func (m *marks) declares(at int) bool {
-	switch m.is(at - 1) {
+	switch m.At(at - 1) {
 	case "let", "mut", "const", "var", "static":
 		return true
 	}
-	return m.lang.name == "python" && m.starts(at) && m.outer[at] < 0
+	return m.lang.name == "python" && m.Starts(at) && m.Outer[at] < 0
 }
 
-func (m *marks) defined(s span, sure bool) {
-	if s.empty() {
+func (m *marks) defined(s source.Span, sure bool) {
+	if s.Empty() {
 		return
 	}
 	if sure || m.plain(s) {
@@ -156,20 +160,20 @@ func (m *marks) defined(s span, sure bool) {
 
 // partEnd is where a part between commas ends that begins at at.
 func (m *marks) partEnd(at, bracket int) int {
-	end := m.pair[bracket]
+	end := m.Pair[bracket]
 	i := at
 	for n := 0; i < end && n < maxLook; n++ {
-		if m.is(i) == "," {
+		if m.At(i) == "," {
 			return i
 		}
-		i = m.over(i)
+		i = m.Over(i)
 	}
 	return i
 }
 
 // table looks at the rows of a table that a test goes through.
 func (m *marks) table(at int) {
-	if m.kind(at) != open || m.pair[at] < 0 {
+	if m.Kind(at) != source.Open || m.Pair[at] < 0 {
 		return
 	}
 	names, ok := m.lang.columns(m.file, at)
@@ -177,10 +181,10 @@ func (m *marks) table(at int) {
 		return
 	}
 	naming := m.naming(at)
-	for _, row := range m.parts(at) {
-		columns := []span{row}
+	for _, row := range m.Parts(at) {
+		columns := []source.Span{row}
 		if group := m.lastGroup(row); group >= 0 {
-			columns = m.parts(group)
+			columns = m.Parts(group)
 			m.row(columns, names)
 		}
 		m.named(columns, names, naming)
@@ -196,21 +200,21 @@ type naming struct {
 }
 
 func (m *marks) naming(at int) naming {
-	around := m.outer[at]
+	around := m.Outer[at]
 	if around < 1 {
 		return naming{}
 	}
-	switch m.is(around - 1) {
+	switch m.At(around - 1) {
 	case "parametrize":
-		for _, arg := range m.parts(around) {
-			if m.is(arg.from) == "ids" && m.kind(arg.from+2) == open {
+		for _, arg := range m.Parts(around) {
+			if m.At(arg.From) == "ids" && m.Kind(arg.From+2) == source.Open {
 				return naming{}
 			}
 		}
 		return naming{first: maxColumns}
 	case "each":
-		if title := m.pair[around] + 2; m.kind(title) == text && m.pair[around] > 0 {
-			body, _ := content(m.is(title))
+		if title := m.Pair[around] + 2; m.Kind(title) == source.Text && m.Pair[around] > 0 {
+			body, _ := source.Content(m.At(title))
 			return naming{strings.Count(body, "%") - 2*strings.Count(body, "%%") - strings.Count(body, "%#"), body}
 		}
 	}
@@ -218,15 +222,15 @@ func (m *marks) naming(at int) naming {
 }
 
 // named bans what names the test of a row.
-func (m *marks) named(columns []span, names []string, by naming) {
+func (m *marks) named(columns []source.Span, names []string, by naming) {
 	for _, column := range columns {
-		if m.is(column.from) == "id" && m.is(column.from+1) == "=" {
+		if m.At(column.From) == "id" && m.At(column.From+1) == "=" {
 			return
 		}
 	}
 	for i, column := range columns {
-		said := i < len(names) && strings.Contains(by.names, "$"+names[i]) || by.names != "" && m.is(column.from+1) == ":" && strings.Contains(by.names, "$"+m.is(column.from))
-		single := column.to-column.from == 1 || column.to-column.from == 2 && m.is(column.from) == "-"
+		said := i < len(names) && strings.Contains(by.names, "$"+names[i]) || by.names != "" && m.At(column.From+1) == ":" && strings.Contains(by.names, "$"+m.At(column.From))
+		single := column.To-column.From == 1 || column.To-column.From == 2 && m.At(column.From) == "-"
 		if said || i < by.first && (single || by.names != "") {
 			m.banned.add(column)
 		}
@@ -234,10 +238,10 @@ func (m *marks) named(columns []span, names []string, by naming) {
 }
 
 // row looks at the columns of a row.
-func (m *marks) row(columns []span, names []string) {
+func (m *marks) row(columns []source.Span, names []string) {
 	for n, column := range columns {
-		if m.is(column.from+1) == "=" { // a named argument: pytest.param(…, id="name")
-			m.banned.add(span{column.from, columns[len(columns)-1].to})
+		if m.At(column.From+1) == "=" { // a named argument: pytest.param(…, id="name")
+			m.banned.add(source.Span{From: column.From, To: columns[len(columns)-1].To})
 			columns = columns[:n]
 			break
 		}
@@ -249,8 +253,8 @@ func (m *marks) row(columns []span, names []string) {
 	for i, column := range columns {
 		name, value := "", column
 		switch {
-		case m.is(column.from+1) == ":":
-			name, value.from, keyed = m.is(column.from), column.from+2, true
+		case m.At(column.From+1) == ":":
+			name, value.From, keyed = m.At(column.From), column.From+2, true
 		case names != nil:
 			name = names[i]
 		}

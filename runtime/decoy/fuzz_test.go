@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 // parserOf is a parser of each language.
@@ -65,13 +67,13 @@ func FuzzPropose(f *testing.F) {
 // propertiesOf checks what must hold of any text.
 func propertiesOf(t *testing.T, l *language, src, row string) {
 	t.Helper()
-	tokens := tokenize(&l.syntax, src)
+	tokens := source.Tokenize(&l.syntax, src)
 	at := 0
 	for _, token := range tokens {
-		if token.from != at || token.to <= at {
-			t.Fatalf("a token is [%d,%d) where %d is next", token.from, token.to, at)
+		if token.From != at || token.To <= at {
+			t.Fatalf("a token is [%d,%d) where %d is next", token.From, token.To, at)
 		}
-		at = token.to
+		at = token.To
 	}
 	if at != len(src) {
 		t.Fatalf("the tokens end at %d of %d", at, len(src))
@@ -80,14 +82,14 @@ func propertiesOf(t *testing.T, l *language, src, row string) {
 	var names []string
 	for _, u := range l.units(f) {
 		names = append(names, u.name, u.name+"/"+row, fileName(l.name)+"::"+u.name+"["+row+"]")
-		if u.all.from > u.body.from || u.body.from > u.body.to || u.body.to > u.all.to || u.all.to > len(f.tok) {
+		if u.all.From > u.body.From || u.body.From > u.body.To || u.body.To > u.all.To || u.all.To > len(f.Tok) {
 			t.Fatalf("the test %q is %v, its body %v", u.name, u.all, u.body)
 		}
 	}
 	if len(names) > 200 {
 		names = names[:200]
 	}
-	files := map[string][]byte{f.name: []byte(src)}
+	files := map[string][]byte{f.Name: []byte(src)}
 	p, err := Propose(parserOf()[l.name], files, names)
 	if err != nil {
 		t.Fatal(err)
@@ -120,13 +122,13 @@ func checkOne(t *testing.T, l *language, src string, p Proposal) {
 				continue
 			}
 			changed := newFile(v.File, string(after), l)
-			if len(changed.tok) != len(before.tok) {
-				t.Fatalf("%d tokens become %d with %+v", len(before.tok), len(changed.tok), v)
+			if len(changed.Tok) != len(before.Tok) {
+				t.Fatalf("%d tokens become %d with %+v", len(before.Tok), len(changed.Tok), v)
 			}
-			for i := range before.tok {
-				same := before.is(i) == changed.is(i) && before.kind(i) == changed.kind(i)
-				if same == (before.tok[i].from == v.From) {
-					t.Fatalf("token %q becomes %q with %+v", before.is(i), changed.is(i), v)
+			for i := range before.Tok {
+				same := before.At(i) == changed.At(i) && before.Kind(i) == changed.Kind(i)
+				if same == (before.Tok[i].From == v.From) {
+					t.Fatalf("token %q becomes %q with %+v", before.At(i), changed.At(i), v)
 				}
 			}
 		}
@@ -193,7 +195,7 @@ func TestLinear(t *testing.T) {
 							tests = append(tests, u.name, u.name+"/a")
 						}
 					}
-					if _, err := Propose(parserOf()[name], map[string][]byte{f.name: []byte(src)}, tests); err != nil {
+					if _, err := Propose(parserOf()[name], map[string][]byte{f.Name: []byte(src)}, tests); err != nil {
 						t.Fatal(err)
 					}
 				})

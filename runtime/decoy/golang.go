@@ -3,15 +3,17 @@ package decoy
 import (
 	"path"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 func golang() *language {
 	return &language{
 		name: "go",
-		syntax: syntax{
-			comments: []string{"//"}, block: true, ticks: true,
-			quotes: []quote{{open: `"`, kind: text}, {open: "`", kind: text, raw: true, lines: true}},
-			symbols: []string{
+		syntax: source.Syntax{
+			Comments: []string{"//"}, Block: true, Ticks: true,
+			Quotes: []source.Quote{{Open: `"`, Kind: source.Text}, {Open: "`", Kind: source.Text, Raw: true, Lines: true}},
+			Symbols: []string{
 				"<<=", ">>=", "&^=", "...", ":=", "==", "!=", "<=", ">=", "&&", "||", "<-", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>", "&^",
 			},
 		},
@@ -44,25 +46,25 @@ func golang() *language {
 // known as ".Name".
 func goUnits(f *file) []unit {
 	var all []unit
-	for i := 0; i < len(f.tok); i++ {
-		if f.is(i) != "func" || f.outer[i] >= 0 || !f.starts(i) {
+	for i := 0; i < len(f.Tok); i++ {
+		if f.At(i) != "func" || f.Outer[i] >= 0 || !f.Starts(i) {
 			continue
 		}
 		at, method := i+1, ""
-		if f.is(at) == "(" {
-			at, method = f.over(at), "."
+		if f.At(at) == "(" {
+			at, method = f.Over(at), "."
 		}
-		name := f.is(at)
-		if f.is(at+1) != "(" || !goTestName(name) {
+		name := f.At(at)
+		if f.At(at+1) != "(" || !goTestName(name) {
 			continue
 		}
-		body := f.over(at + 1)
-		for f.is(body) != "{" && body < len(f.tok) && !f.starts(body) {
+		body := f.Over(at + 1)
+		for f.At(body) != "{" && body < len(f.Tok) && !f.Starts(body) {
 			body++
 		}
-		if in := f.within(body); f.is(body) == "{" && f.pair[body] >= 0 {
-			all = append(all, unit{name: method + name, all: span{i, in.to + 1}, body: in})
-			i = in.to
+		if in := f.Within(body); f.At(body) == "{" && f.Pair[body] >= 0 {
+			all = append(all, unit{name: method + name, all: source.Span{From: i, To: in.To + 1}, body: in})
+			i = in.To
 		}
 	}
 	return all
@@ -97,15 +99,15 @@ func goSubtest(title string) string {
 }
 
 func goLineEnds(f *file, at int) bool {
-	switch f.kind(at - 1) {
-	case text, char, number, word, shut:
-		return f.outer[at] < 0 || f.is(f.outer[at]) == "{"
+	switch f.Kind(at - 1) {
+	case source.Text, source.Char, source.Number, source.Word, source.Close:
+		return f.Outer[at] < 0 || f.At(f.Outer[at]) == "{"
 	}
-	return f.is(at-1) == "++" || f.is(at-1) == "--"
+	return f.At(at-1) == "++" || f.At(at-1) == "--"
 }
 
 func goCall(l *language, chain string) (call, bool) {
-	name := last(chain)
+	name := source.Last(chain)
 	switch name {
 	case "Run":
 		return call{role: titles}, true
@@ -155,41 +157,41 @@ func goAssertions() map[string]call {
 
 // goColumns reads the fields of []struct{…}{…}, or of a type of the same file.
 func goColumns(f *file, at int) ([]string, bool) {
-	if f.is(at) != "{" {
+	if f.At(at) != "{" {
 		return nil, false
 	}
-	if i := at - 1; f.is(i) == "}" && f.pair[i] > 0 && f.is(f.pair[i]-1) == "struct" {
-		before := f.is(f.pair[i] - 2)
-		return goFields(f, f.pair[i]), before == "]" || before == "*"
+	if i := at - 1; f.At(i) == "}" && f.Pair[i] > 0 && f.At(f.Pair[i]-1) == "struct" {
+		before := f.At(f.Pair[i] - 2)
+		return goFields(f, f.Pair[i]), before == "]" || before == "*"
 	}
 	begin := at - 1
-	if f.kind(begin) != word {
+	if f.Kind(begin) != source.Word {
 		return nil, false
 	}
-	if before := f.is(begin - 1); before != "]" && (before != "*" || f.is(begin-2) != "]") {
+	if before := f.At(begin - 1); before != "]" && (before != "*" || f.At(begin-2) != "]") {
 		return nil, false
 	}
-	if fields, ok := f.types()[f.is(begin)]; ok {
+	if fields, ok := f.types()[f.At(begin)]; ok {
 		return goFields(f, fields), true
 	}
 	return nil, false
 }
 
 // goTable reads var name = value.
-func goTable(f *file, at int) (name string, value span) {
-	if f.is(at) != "var" || f.outer[at] >= 0 || !f.starts(at) || f.is(at+2) != "=" {
-		return "", span{}
+func goTable(f *file, at int) (name string, value source.Span) {
+	if f.At(at) != "var" || f.Outer[at] >= 0 || !f.Starts(at) || f.At(at+2) != "=" {
+		return "", source.Span{}
 	}
-	return f.is(at + 1), span{at + 3, f.statementEnd(at, len(f.tok))}
+	return f.At(at + 1), source.Span{From: at + 3, To: f.statementEnd(at, len(f.Tok))}
 }
 
 // types are the brackets of the structs that a file declares, by name.
 func (f *file) types() map[string]int {
 	if f.structs == nil {
 		f.structs = map[string]int{}
-		for i := range f.tok {
-			if f.is(i) == "struct" && f.is(i+1) == "{" && f.kind(i-1) == word && f.is(i-2) == "type" {
-				f.structs[f.is(i-1)] = i + 1
+		for i := range f.Tok {
+			if f.At(i) == "struct" && f.At(i+1) == "{" && f.Kind(i-1) == source.Word && f.At(i-2) == "type" {
+				f.structs[f.At(i-1)] = i + 1
 			}
 		}
 	}
@@ -199,16 +201,16 @@ func (f *file) types() map[string]int {
 // goFields names the fields of a struct. Two lines are two fields, as "a, b string" are.
 func goFields(f *file, at int) []string {
 	var names []string
-	in := f.within(at)
-	for i := in.from; i < in.to && len(names) < maxColumns; {
-		for f.kind(i) == word {
-			names = append(names, f.is(i))
-			if f.is(i+1) != "," {
+	in := f.Within(at)
+	for i := in.From; i < in.To && len(names) < maxColumns; {
+		for f.Kind(i) == source.Word {
+			names = append(names, f.At(i))
+			if f.At(i+1) != "," {
 				break
 			}
 			i += 2
 		}
-		for i++; i < in.to && !f.starts(i) && f.is(i-1) != ";"; i = f.over(i) {
+		for i++; i < in.To && !f.Starts(i) && f.At(i-1) != ";"; i = f.Over(i) {
 		}
 	}
 	return names

@@ -1,6 +1,11 @@
 package decoy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/replacement"
+	"github.com/assayd/assayd/runtime/decoy/source"
+)
 
 // contraries finds functions of the tests' own that assert the contrary of another one, or
 // something else of the same: assert_all and assert_none.
@@ -13,8 +18,8 @@ func (m *marks) contraries() {
 	own := map[int]form{}
 	for _, at := range m.calls {
 		c, begin, _ := m.callAt(at)
-		name := m.is(at - 1)
-		if at-1 != begin || c.operands != 0 || m.kind(at-1) != word {
+		name := m.At(at - 1)
+		if at-1 != begin || c.operands != 0 || m.Kind(at-1) != source.Word {
 			continue
 		}
 		s := stem(name)
@@ -22,12 +27,12 @@ func (m *marks) contraries() {
 			s = name[:i]
 		}
 		if s != "" {
-			own[at-1] = form{s, len(m.parts(at))}
-			names[own[at-1]] = appendNew(names[own[at-1]], name)
+			own[at-1] = form{s, len(m.Parts(at))}
+			names[own[at-1]] = replacement.AppendNew(names[own[at-1]], name)
 		}
 	}
 	for at, f := range own {
-		if others := newName(m.is(at), names[f]); len(others) > 0 {
+		if others := replacement.Name(m.At(at), names[f]); len(others) > 0 {
 			m.contrary[at] = others[0]
 		}
 	}
@@ -36,32 +41,32 @@ func (m *marks) contraries() {
 // helpers finds calls of functions that the file has and that assert something themselves:
 // as with assertions, what is expected comes last.
 func (m *marks) helpers() {
-	before := make([]int, len(m.tok)+1) // so many tokens are part of an assertion
-	for i := range m.tok {
+	before := make([]int, len(m.Tok)+1) // so many tokens are part of an assertion
+	for i := range m.Tok {
 		before[i+1] = before[i]
 		if m.compared[i] > 0 {
 			before[i+1]++
 		}
 	}
 	asserting := map[string]bool{}
-	for i := range m.tok {
-		switch m.is(i) {
+	for i := range m.Tok {
+		switch m.At(i) {
 		case "func", "def", "fn", "function":
 			at := i + 1
-			if m.is(at) == "(" {
-				at = m.over(at)
+			if m.At(at) == "(" {
+				at = m.Over(at)
 			}
-			if body := m.bodyOf(at); m.kind(at) == word && before[body.to] > before[body.from] {
-				asserting[m.is(at)] = true
+			if body := m.bodyOf(at); m.Kind(at) == source.Word && before[body.To] > before[body.From] {
+				asserting[m.At(at)] = true
 			}
 		}
 	}
-	for i := range m.tok {
-		if m.is(i) != "(" || !asserting[m.is(i-1)] || m.owner[i] < 0 {
+	for i := range m.Tok {
+		if m.At(i) != "(" || !asserting[m.At(i-1)] || m.owner[i] < 0 {
 			continue
 		}
-		chain, begin := m.callee(i)
-		if _, _, known := m.callAt(i); !known && strings.Count(chain, ".") < 2 && !isDefined(m.is(begin-1)) {
+		chain, begin := m.Callee(i)
+		if _, _, known := m.callAt(i); !known && strings.Count(chain, ".") < 2 && !isDefined(m.At(begin-1)) {
 			m.calls = append(m.calls, i)
 		}
 	}
@@ -73,21 +78,21 @@ func isDefined(before string) bool {
 }
 
 // bodyOf is the body of a function whose name is at at.
-func (m *marks) bodyOf(at int) span {
+func (m *marks) bodyOf(at int) source.Span {
 	if m.lang.name == "python" {
 		def := at - 1
-		if !m.starts(def) {
-			return span{}
+		if !m.Starts(def) {
+			return source.Span{}
 		}
 		end := at
-		for n := 0; n < maxHeader && end < len(m.tok) && (!m.starts(end) || m.column(end) > m.column(def)); n++ {
-			end = m.over(end)
+		for n := 0; n < maxHeader && end < len(m.Tok) && (!m.Starts(end) || m.Column(end) > m.Column(def)); n++ {
+			end = m.Over(end)
 		}
-		return span{at, min(end, len(m.tok))}
+		return source.Span{From: at, To: min(end, len(m.Tok))}
 	}
-	brace := m.find(span{at, min(len(m.tok), at+maxHeader)}, "{", ";")
+	brace := m.Find(source.Span{From: at, To: min(len(m.Tok), at+maxHeader)}, "{", ";")
 	if brace < 0 {
-		return span{}
+		return source.Span{}
 	}
-	return m.within(brace)
+	return m.Within(brace)
 }

@@ -3,15 +3,17 @@ package decoy
 import (
 	"path"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 func javascript() *language {
 	return &language{
 		name: "javascript",
-		syntax: syntax{
-			comments: []string{"//", "#!"}, block: true, patterns: true, dollar: true,
-			quotes: []quote{{open: `"`, kind: text}, {open: `'`, kind: text}, {open: "`", kind: text, lines: true, interpolated: true}},
-			symbols: []string{
+		syntax: source.Syntax{
+			Comments: []string{"//", "#!"}, Block: true, Patterns: true, Dollar: true,
+			Quotes: []source.Quote{{Open: `"`, Kind: source.Text}, {Open: `'`, Kind: source.Text}, {Open: "`", Kind: source.Text, Lines: true, Interpolated: true}},
+			Symbols: []string{
 				">>>=", "===", "!==", "**=", "<<=", ">>=", ">>>", "...", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "**",
 			},
 		},
@@ -25,14 +27,14 @@ func javascript() *language {
 		place: func(name string) string { return strings.TrimSuffix(name, path.Ext(name)) },
 		units: jsUnits, wants: jsWants, call: jsCall, columns: tableColumns, conditions: failingIf,
 		lineEnds: func(f *file, at int) bool {
-			if f.outer[at] >= 0 && f.is(f.outer[at]) != "{" {
+			if f.Outer[at] >= 0 && f.At(f.Outer[at]) != "{" {
 				return false
 			}
-			switch f.kind(at - 1) {
-			case text, char, number, word, shut, pattern:
-				return f.kind(at) != symbol || f.is(at) == "++" || f.is(at) == "--" || f.is(at) == "!"
+			switch f.Kind(at - 1) {
+			case source.Text, source.Char, source.Number, source.Word, source.Close, source.Pattern:
+				return f.Kind(at) != source.Symbol || f.At(at) == "++" || f.At(at) == "--" || f.At(at) == "!"
 			}
-			return f.is(at-1) == ";"
+			return f.At(at-1) == ";"
 		},
 		assertions: jsAssertions(),
 		families: [][]string{
@@ -60,19 +62,19 @@ func jsUnits(f *file) []unit {
 	}
 	var all []unit
 	var around []block
-	for i := range f.tok {
+	for i := range f.Tok {
 		for n := len(around); n > 0 && i >= around[n-1].to; n-- {
 			around = around[:n-1]
 		}
-		if f.is(i) != "(" || f.pair[i] < 0 || f.kind(i+1) != text {
+		if f.At(i) != "(" || f.Pair[i] < 0 || f.Kind(i+1) != source.Text {
 			continue
 		}
 		chain, begin := jsCallee(f, i)
 		what := jsBlock(chain)
-		if what == 0 || len(around) >= maxDepth || f.is(i+2) != "," || f.tok[i+1].interpolated {
+		if what == 0 || len(around) >= maxDepth || f.At(i+2) != "," || f.Tok[i+1].Interpolated {
 			continue
 		}
-		title, _ := content(f.is(i + 1))
+		title, _ := source.Content(f.At(i + 1))
 		name := jsTitle(unescape(title))
 		if n := len(around); n > 0 {
 			name = around[n-1].path + " " + name
@@ -80,9 +82,9 @@ func jsUnits(f *file) []unit {
 		if len(name) > maxName {
 			continue
 		}
-		around = append(around, block{name, f.pair[i], what == 't'})
+		around = append(around, block{name, f.Pair[i], what == 't'})
 		if what == 't' {
-			all = append(all, unit{name: name, all: span{begin, f.pair[i] + 1}, body: span{i + 2, f.pair[i]}, title: i + 1, each: strings.Contains(chain, ".each")})
+			all = append(all, unit{name: name, all: source.Span{From: begin, To: f.Pair[i] + 1}, body: source.Span{From: i + 2, To: f.Pair[i]}, title: i + 1, each: strings.Contains(chain, ".each")})
 		}
 	}
 	return all
@@ -90,10 +92,10 @@ func jsUnits(f *file) []unit {
 
 // jsCallee is callee, and of test.each(rows)(name) the chain of test.each.
 func jsCallee(f *file, at int) (string, int) {
-	if f.is(at-1) == ")" && f.pair[at-1] > 0 {
-		at = f.pair[at-1]
+	if f.At(at-1) == ")" && f.Pair[at-1] > 0 {
+		at = f.Pair[at-1]
 	}
-	return f.callee(at)
+	return f.Callee(at)
 }
 
 // jsBlock is 't' for a call that makes a test, 'd' for one that groups tests.
@@ -135,7 +137,7 @@ func jsWants(name string) ([]want, string) {
 }
 
 func jsCall(l *language, chain string) (call, bool) {
-	name := last(chain)
+	name := source.Last(chain)
 	switch name {
 	case "on", "once", "emit", "addEventListener", "off", "dispatchEvent", "addListener", "removeListener":
 		return call{role: events}, strings.Contains(chain, ".")

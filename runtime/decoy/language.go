@@ -1,11 +1,15 @@
 package decoy
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
+)
 
 // language is what has to be known of a language. There is a file for each.
 type language struct {
 	name   string
-	syntax syntax
+	syntax source.Syntax
 
 	// owns says whether a file of that name is in the language.
 	owns func(name string) bool
@@ -25,12 +29,12 @@ type language struct {
 	columns func(f *file, at int) ([]string, bool)
 	// table is the value of a variable of the file that is declared at at, with its name.
 	// Nil = tables outside of tests stay as they are.
-	table func(f *file, at int) (name string, value span)
+	table func(f *file, at int) (name string, value source.Span)
 	// lineEnds says whether a token that is the first of its line begins a statement.
 	lineEnds func(f *file, at int) bool
 	// conditions finds what the word at at asserts without a call, as in if got != want { fail },
 	// and a message for people.
-	conditions func(f *file, at int) (condition, message span)
+	conditions func(f *file, at int) (condition, message source.Span)
 
 	assertions map[string]call   // by their names
 	families   [][]string        // constants of the same type
@@ -42,20 +46,20 @@ type language struct {
 
 // unit is a test in a file.
 type unit struct {
-	name string // as in want
-	all  span   // with decorators
-	body span
+	name string      // as in want
+	all  source.Span // with decorators
+	body source.Span
 
-	title  int    // the place of its name, if that is a string
-	tables []span // outside of it, that no other test uses
-	raises bool   // an error is expected of it
-	each   bool   // its name is a format
+	title  int           // the place of its name, if that is a string
+	tables []source.Span // outside of it, that no other test uses
+	raises bool          // an error is expected of it
+	each   bool          // its name is a format
 }
 
 // inTable says whether a part is in a table outside of the test.
-func (u *unit) inTable(s span) bool {
+func (u *unit) inTable(s source.Span) bool {
 	for _, table := range u.tables {
-		if table.covers(s) {
+		if table.Covers(s) {
 			return true
 		}
 	}
@@ -64,7 +68,7 @@ func (u *unit) inTable(s span) bool {
 
 // row is a part of a test that has a name of its own.
 type row struct {
-	span
+	source.Span
 	title int // the place of a string that is the name; 0 = none
 }
 
@@ -146,7 +150,7 @@ func ends(name string, words ...string) bool {
 
 // isContrary says whether an assertion wants things to differ.
 func isContrary(chain string) bool {
-	name := strings.ToLower(last(chain))
+	name := strings.ToLower(source.Last(chain))
 	for _, part := range []string{"not", "none", "never", "without", "mismatch", "_ne", "_no_"} {
 		if strings.Contains(name, part) {
 			return true

@@ -1,5 +1,7 @@
 package decoy
 
+import "github.com/assayd/assayd/runtime/decoy/source"
+
 // marks say what the tokens of a file are for.
 type marks struct {
 	*file
@@ -27,10 +29,10 @@ type wanted struct {
 // counter counts for each token how many spans it is in.
 type counter []int32
 
-func (c counter) add(s span) {
-	if !s.empty() {
-		c[s.from]++
-		c[s.to]--
+func (c counter) add(s source.Span) {
+	if !s.Empty() {
+		c[s.From]++
+		c[s.To]--
 	}
 }
 
@@ -42,13 +44,13 @@ func (c counter) sum() {
 }
 
 func mark(f *file, units []unit, owner []int) *marks {
-	n := len(f.tok) + 1
+	n := len(f.Tok) + 1
 	m := &marks{
 		file: f, units: units, owner: owner, contrary: map[int]string{}, wanted: map[wanted]bool{},
 		expected: make(counter, n), compared: make(counter, n), raising: make(counter, n), negated: make(counter, n), failing: make(counter, n), banned: make(counter, n),
 	}
 	m.ban()
-	for i := range f.tok {
+	for i := range f.Tok {
 		m.statement(i)
 		m.called(i)
 	}
@@ -59,11 +61,11 @@ func mark(f *file, units []unit, owner []int) *marks {
 	for _, at := range m.calls {
 		m.operands(at)
 	}
-	for i := range f.tok {
+	for i := range f.Tok {
 		m.comparison(i)
 		m.equality(i)
 	}
-	for i := range f.tok {
+	for i := range f.Tok {
 		m.table(i)
 		m.definition(i)
 	}
@@ -78,7 +80,7 @@ func mark(f *file, units []unit, owner []int) *marks {
 func (m *marks) ban() {
 	for _, u := range m.units {
 		if u.title > 0 {
-			m.banned.add(span{u.title, u.title + 1})
+			m.banned.add(source.Span{From: u.title, To: u.title + 1})
 		}
 		if u.raises {
 			m.raising.add(u.body)
@@ -90,21 +92,21 @@ func (m *marks) ban() {
 func (m *marks) statement(at int) {
 	f := m.file
 	switch {
-	case f.is(at) == "@" && f.starts(at) && f.outer[at] < 0:
+	case f.At(at) == "@" && f.Starts(at) && f.Outer[at] < 0:
 		m.decorator(at)
-	case f.is(at) == "#" && f.is(at+2) == "should_panic" && f.is(at+3) == "(":
-		m.expected.add(f.within(at + 3))
-	case f.is(at) == "#" && (f.is(at+1) == "[" || f.is(at+2) == "["):
-		m.banned.add(span{at, max(at+1, f.over(at+1), f.over(at+2))})
-	case f.is(at) == "struct" && f.is(at+1) == "{":
-		m.banned.add(f.within(at + 1))
-	case f.kind(at) != word:
-	case contains(f.lang.ignored, f.is(at)) && (f.starts(at) || f.is(at) == "throw" && f.is(at-1) != "."):
-		m.banned.add(span{at, f.statementEnd(at, len(f.tok))})
+	case f.At(at) == "#" && f.At(at+2) == "should_panic" && f.At(at+3) == "(":
+		m.expected.add(f.Within(at + 3))
+	case f.At(at) == "#" && (f.At(at+1) == "[" || f.At(at+2) == "["):
+		m.banned.add(source.Span{From: at, To: max(at+1, f.Over(at+1), f.Over(at+2))})
+	case f.At(at) == "struct" && f.At(at+1) == "{":
+		m.banned.add(f.Within(at + 1))
+	case f.Kind(at) != source.Word:
+	case contains(f.lang.ignored, f.At(at)) && (f.Starts(at) || f.At(at) == "throw" && f.At(at-1) != "."):
+		m.banned.add(source.Span{From: at, To: f.statementEnd(at, len(f.Tok))})
 	default:
 		condition, message := f.lang.conditions(f, at)
 		m.compared.add(condition)
-		if m.is(at) == "if" {
+		if m.At(at) == "if" {
 			m.failing.add(condition)
 		}
 		m.begins(condition)
@@ -114,13 +116,13 @@ func (m *marks) statement(at int) {
 
 // decorator bans all of a decorator but the rows of parametrize.
 func (m *marks) decorator(at int) {
-	end := m.statementEnd(at, min(len(m.tok), at+maxHeader))
-	bracket := m.find(span{at, end}, "(")
-	if bracket < 0 || m.is(bracket-1) != "parametrize" {
-		m.banned.add(span{at, end})
+	end := m.statementEnd(at, min(len(m.Tok), at+maxHeader))
+	bracket := m.Find(source.Span{From: at, To: end}, "(")
+	if bracket < 0 || m.At(bracket-1) != "parametrize" {
+		m.banned.add(source.Span{From: at, To: end})
 		return
 	}
-	for i, arg := range m.parts(bracket) {
+	for i, arg := range m.Parts(bracket) {
 		if i != 1 {
 			m.banned.add(arg)
 		}

@@ -1,18 +1,20 @@
 package decoy
 
+import "github.com/assayd/assayd/runtime/decoy/source"
+
 // owners says which outermost test each token belongs to, by its place among the tests; -1 =
 // none. A table outside of tests belongs to the only one that uses it.
 func owners(f *file, units []unit) []int {
-	owner := make([]int, len(f.tok)+1)
+	owner := make([]int, len(f.Tok)+1)
 	for i := range owner {
 		owner[i] = -1
 	}
 	end := 0
 	for n, u := range units {
-		for i := max(end, u.all.from); i < u.all.to; i++ {
+		for i := max(end, u.all.From); i < u.all.To; i++ {
 			owner[i] = n
 		}
-		end = max(end, u.all.to)
+		end = max(end, u.all.To)
 	}
 	if f.lang.table != nil {
 		ownTables(f, units, owner)
@@ -21,18 +23,18 @@ func owners(f *file, units []unit) []int {
 }
 
 func ownTables(f *file, units []unit, owner []int) {
-	tables := map[string]span{}
-	for i := range f.tok {
-		if name, value := f.lang.table(f, i); !value.empty() {
+	tables := map[string]source.Span{}
+	for i := range f.Tok {
+		if name, value := f.lang.table(f, i); !value.Empty() {
 			tables[name] = value
 		}
 	}
 	const none, several = -1, -2
 	users := map[string]int{}
-	for i := range f.tok {
-		name := f.is(i)
+	for i := range f.Tok {
+		name := f.At(i)
 		value, ok := tables[name]
-		if !ok || f.is(i-1) == "." || i+2 == value.from { // where it is declared
+		if !ok || f.At(i-1) == "." || i+2 == value.From { // where it is declared
 			continue
 		}
 		if user, used := users[name]; used && user != owner[i] || owner[i] == none {
@@ -46,7 +48,7 @@ func ownTables(f *file, units []unit, owner []int) {
 			continue
 		}
 		units[user].tables = append(units[user].tables, tables[name])
-		for i := tables[name].from; i < tables[name].to; i++ {
+		for i := tables[name].From; i < tables[name].To; i++ {
 			owner[i] = user
 		}
 	}

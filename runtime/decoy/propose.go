@@ -3,6 +3,8 @@ package decoy
 import (
 	"fmt"
 	"slices"
+
+	"github.com/assayd/assayd/runtime/decoy/replacement"
 )
 
 // Bounds of what is read; what is beyond has no variants.
@@ -69,14 +71,14 @@ func propose(p *Proposal, m *marks, tests map[string]place) {
 
 // candidates returns those of a part of the file.
 func (t *tree) in(n *node) []candidate {
-	owner := t.owner[n.at.from]
+	owner := t.owner[n.at.From]
 	all, ok := t.found[owner]
 	if !ok {
 		all = t.candidates(t.units[owner], t.whole)
 		t.found[owner] = all
 	}
-	from, _ := slices.BinarySearchFunc(all, n.at.from, func(c candidate, at int) int { return c.at - at })
-	to, _ := slices.BinarySearchFunc(all, n.at.to, func(c candidate, at int) int { return c.at - at })
+	from, _ := slices.BinarySearchFunc(all, n.at.From, func(c candidate, at int) int { return c.at - at })
+	to, _ := slices.BinarySearchFunc(all, n.at.To, func(c candidate, at int) int { return c.at - at })
 	return all[from:to]
 }
 
@@ -88,16 +90,16 @@ func (t *tree) variants(n *node) []Variant {
 		own = slices.Concat(own, t.in(table))
 	}
 	chosen := choose(t.offers(own, nil), Limit)
-	if len(chosen) < Wanted && n.at.span != n.at.unit.all && len(n.tests) > 0 {
+	if len(chosen) < Wanted && n.at.Span != n.at.unit.all && len(n.tests) > 0 {
 		common := *n
-		common.at.span = n.at.unit.all
+		common.at.Span = n.at.unit.all
 		more := t.offers(t.in(&common), func(at int) bool {
 			return t.innermost(at).contains(n)
 		})
 		chosen = append(chosen, choose(more, Limit-len(chosen))...)
 	}
 	var all []Variant
-	for value := range maxValues {
+	for value := range replacement.MaxValues {
 		for _, o := range chosen {
 			if value < len(o.news) && len(all) < Limit {
 				all = append(all, t.variant(o, value))
@@ -108,10 +110,10 @@ func (t *tree) variants(n *node) []Variant {
 }
 
 func (t *tree) variant(o offer, value int) Variant {
-	to := t.tok[o.to-1].to
+	to := t.Tok[o.to-1].To
 	return Variant{
-		File: t.name, From: o.from, To: to, Old: t.src[o.from:to], New: o.news[value],
-		Line: t.line(t.tok[o.at].from), Side: o.side, Affects: o.affects,
+		File: t.Name, From: o.from, To: to, Old: t.Src[o.from:to], New: o.news[value],
+		Line: t.Line(t.Tok[o.at].From), Side: o.side, Affects: o.affects,
 	}
 }
 
@@ -140,7 +142,7 @@ func (t *tree) offers(all []candidate, ok func(at int) bool) []offer {
 	}
 	spots := map[spot]int{}
 	for i, o := range offers {
-		s := spot{o.side, t.line(o.from)}
+		s := spot{o.side, t.Line(o.from)}
 		offers[i].again = spots[s]
 		spots[s]++
 	}
@@ -175,8 +177,8 @@ func order(first bool) int {
 
 // holdsKid says whether a part with tests of its own begins in what a candidate changes.
 func (t *tree) holdsKid(n *node, c candidate) bool {
-	i, _ := slices.BinarySearchFunc(n.kids, c.at, func(kid *node, at int) int { return kid.at.from - at })
-	return i < len(n.kids) && n.kids[i].at.from < c.to
+	i, _ := slices.BinarySearchFunc(n.kids, c.at, func(kid *node, at int) int { return kid.at.From - at })
+	return i < len(n.kids) && n.kids[i].at.From < c.to
 }
 
 // choose takes so many offers that do not overlap, and leaves room for each side.

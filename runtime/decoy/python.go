@@ -2,34 +2,36 @@ package decoy
 
 import (
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 func python() *language {
 	return &language{
 		name: "python",
-		syntax: syntax{
-			comments: []string{"#"},
-			quotes: []quote{
-				{open: `"""`, kind: text, lines: true}, {open: `'''`, kind: text, lines: true}, {open: `"`, kind: text}, {open: `'`, kind: text},
+		syntax: source.Syntax{
+			Comments: []string{"#"},
+			Quotes: []source.Quote{
+				{Open: `"""`, Kind: source.Text, Lines: true}, {Open: `'''`, Kind: source.Text, Lines: true}, {Open: `"`, Kind: source.Text}, {Open: `'`, Kind: source.Text},
 			},
-			prefixes: []string{"r", "b", "u", "f", "t", "rb", "br", "fr", "rf", "tr", "rt"},
-			symbols: []string{
+			Prefixes: []string{"r", "b", "u", "f", "t", "rb", "br", "fr", "rf", "tr", "rt"},
+			Symbols: []string{
 				"**=", "//=", "<<=", ">>=", "...", ":=", "==", "!=", "<=", ">=", "->", "**", "//", "<<", ">>", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
 			},
 		},
 		owns:  func(name string) bool { return strings.HasSuffix(name, ".py") },
 		place: func(name string) string { return strings.TrimSuffix(name, ".py") },
 		units: pythonUnits, wants: pythonWants, rows: pythonRows, call: pythonCall, columns: tableColumns,
-		lineEnds: func(f *file, at int) bool { return f.outer[at] < 0 && f.is(at-1) != `\` && f.kind(at) != shut },
-		conditions: func(f *file, at int) (condition, message span) {
-			if f.is(at) != "assert" || !f.lang.lineEnds(f, at) {
-				return span{}, span{}
+		lineEnds: func(f *file, at int) bool { return f.Outer[at] < 0 && f.At(at-1) != `\` && f.Kind(at) != source.Close },
+		conditions: func(f *file, at int) (condition, message source.Span) {
+			if f.At(at) != "assert" || !f.lang.lineEnds(f, at) {
+				return source.Span{}, source.Span{}
 			}
-			end := f.statementEnd(at, len(f.tok))
-			if comma := f.find(span{at + 1, end}, ","); comma > 0 {
-				return span{at + 1, comma}, span{comma, end}
+			end := f.statementEnd(at, len(f.Tok))
+			if comma := f.Find(source.Span{From: at + 1, To: end}, ","); comma > 0 {
+				return source.Span{From: at + 1, To: comma}, source.Span{From: comma, To: end}
 			}
-			return span{at + 1, end}, span{}
+			return source.Span{From: at + 1, To: end}, source.Span{}
 		},
 		assertions: pythonAssertions(),
 		families: [][]string{
@@ -61,47 +63,47 @@ func pythonUnits(f *file) []unit {
 	leave := func(column, at int) {
 		for n := len(around); n > 0 && around[n-1].column >= column; n-- {
 			if u := around[n-1].unit; u >= 0 {
-				all[u].all.to, all[u].body.to = at, at
+				all[u].all.To, all[u].body.To = at, at
 			}
 			around = around[:n-1]
 		}
 	}
-	for i := range f.tok {
-		if !f.starts(i) || !f.lang.lineEnds(f, i) {
+	for i := range f.Tok {
+		if !f.Starts(i) || !f.lang.lineEnds(f, i) {
 			continue
 		}
-		column := f.column(i)
+		column := f.Column(i)
 		end := i
 		if decorated >= 0 {
 			end = decorated
 		}
 		leave(column, end)
 		at := i
-		if f.is(at) == "async" {
+		if f.At(at) == "async" {
 			at++
 		}
-		switch f.is(at) {
+		switch f.At(at) {
 		case "@":
 			if decorated < 0 {
 				decorated = i
 			}
 			continue
 		case "class":
-			around = append(around, pythonBlock{column, f.is(at + 1), -1})
+			around = append(around, pythonBlock{column, f.At(at + 1), -1})
 		case "def":
 			b := pythonBlock{column, "", -1}
-			if name, ok := pythonName(around, f.is(at+1)); ok {
-				begin := f.find(span{at, min(len(f.tok), at+maxHeader)}, ":") + 1
+			if name, ok := pythonName(around, f.At(at+1)); ok {
+				begin := f.Find(source.Span{From: at, To: min(len(f.Tok), at+maxHeader)}, ":") + 1
 				if begin > 0 {
 					b.unit = len(all)
-					all = append(all, unit{name: name, all: span{end, len(f.tok)}, body: span{begin, len(f.tok)}})
+					all = append(all, unit{name: name, all: source.Span{From: end, To: len(f.Tok)}, body: source.Span{From: begin, To: len(f.Tok)}})
 				}
 			}
 			around = append(around, b)
 		}
 		decorated = -1
 	}
-	leave(0, len(f.tok))
+	leave(0, len(f.Tok))
 	return all
 }
 
@@ -142,7 +144,7 @@ func pythonDotted(name string) want {
 }
 
 func pythonCall(l *language, chain string) (call, bool) {
-	name := last(chain)
+	name := source.Last(chain)
 	switch name {
 	case "fail", "skip", "skipTest", "xfail", "exit":
 		return call{role: fails}, chain != name
@@ -189,17 +191,17 @@ func pythonAssertions() map[string]call {
 func pythonRows(f *file, u unit) map[string][]row {
 	rows := map[string][]row{}
 	decorators := 0
-	for i := u.all.from; i < u.body.from; i++ {
-		if f.is(i) != "parametrize" || f.is(i+1) != "(" {
+	for i := u.all.From; i < u.body.From; i++ {
+		if f.At(i) != "parametrize" || f.At(i+1) != "(" {
 			continue
 		}
 		decorators++
-		args := f.parts(i + 1)
-		if len(args) < 2 || f.kind(args[1].from) != open {
+		args := f.Parts(i + 1)
+		if len(args) < 2 || f.Kind(args[1].From) != source.Open {
 			continue
 		}
 		names := pythonArguments(f, args[0])
-		for n, s := range f.parts(args[1].from) {
+		for n, s := range f.Parts(args[1].From) {
 			for _, id := range pythonIDs(f, s, names, n) {
 				rows[id] = append(rows[id], row{s, 0})
 			}
@@ -212,11 +214,11 @@ func pythonRows(f *file, u unit) map[string][]row {
 }
 
 // pythonArguments are the names of "a, b" or of ["a", "b"].
-func pythonArguments(f *file, s span) []string {
+func pythonArguments(f *file, s source.Span) []string {
 	var names []string
-	for i := s.from; i < s.to && len(names) < maxColumns; i++ {
-		if f.kind(i) == text {
-			body, _ := content(f.is(i))
+	for i := s.From; i < s.To && len(names) < maxColumns; i++ {
+		if f.Kind(i) == source.Text {
+			body, _ := source.Content(f.At(i))
 			for name := range strings.SplitSeq(body, ",") {
 				names = append(names, strings.TrimSpace(name))
 			}
@@ -226,16 +228,16 @@ func pythonArguments(f *file, s span) []string {
 }
 
 // pythonIDs are the names that pytest may give a row.
-func pythonIDs(f *file, row span, names []string, n int) []string {
-	values := []span{row}
-	if at := f.lastGroup(row); at >= 0 && (len(names) > 1 || f.is(at-1) == "param") {
-		values = f.parts(at)
+func pythonIDs(f *file, row source.Span, names []string, n int) []string {
+	values := []source.Span{row}
+	if at := f.lastGroup(row); at >= 0 && (len(names) > 1 || f.At(at-1) == "param") {
+		values = f.Parts(at)
 		for i, v := range values {
-			if f.is(v.from) == "id" && f.is(v.from+1) == "=" {
-				body, _ := content(f.is(v.from + 2))
+			if f.At(v.From) == "id" && f.At(v.From+1) == "=" {
+				body, _ := source.Content(f.At(v.From + 2))
 				return []string{body}
 			}
-			if f.is(v.from+1) == "=" {
+			if f.At(v.From+1) == "=" {
 				values = values[:i]
 				break
 			}
@@ -253,18 +255,18 @@ func pythonIDs(f *file, row span, names []string, n int) []string {
 }
 
 // pythonID is what a value adds to the name of its row; guessed is another possibility.
-func pythonID(f *file, v span, name string, n int) (id, guessed string) {
-	one := f.src[f.tok[v.from].from:f.tok[v.to-1].to]
+func pythonID(f *file, v source.Span, name string, n int) (id, guessed string) {
+	one := f.Src[f.Tok[v.From].From:f.Tok[v.To-1].To]
 	numbered := name + itoa(n)
 	switch {
-	case v.to-v.from == 1 && f.kind(v.from) == text:
-		body, _ := content(one)
+	case v.To-v.From == 1 && f.Kind(v.From) == source.Text:
+		body, _ := source.Content(one)
 		return body, body
-	case v.to-v.from == 1 && (f.kind(v.from) == number || one == "True" || one == "False" || one == "None"):
+	case v.To-v.From == 1 && (f.Kind(v.From) == source.Number || one == "True" || one == "False" || one == "None"):
 		return one, one
-	case v.to-v.from == 2 && f.is(v.from) == "-" && f.kind(v.from+1) == number:
+	case v.To-v.From == 2 && f.At(v.From) == "-" && f.Kind(v.From+1) == source.Number:
 		return one, one
-	case v.to-v.from == 1 && f.kind(v.from) == word:
+	case v.To-v.From == 1 && f.Kind(v.From) == source.Word:
 		return numbered, one
 	}
 	return numbered, numbered

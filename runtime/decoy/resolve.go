@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 // resolver finds tests by their names.
@@ -22,9 +24,12 @@ type resolver struct {
 type place struct {
 	file *file
 	unit *unit
-	span
+	source.Span
 	title int // the place of a string that names it; 0 = none
 }
+
+// maxEach bounds how many tests have names that are formats.
+const maxEach = 256
 
 func newResolver(lang *language, files map[string][]byte) *resolver {
 	r := &resolver{lang: lang, units: map[*file][]unit{}, owners: map[*file][]int{}, byName: map[string][]place{}, rows: map[place]map[string][]row{}, known: map[want]found{}}
@@ -44,7 +49,7 @@ func newResolver(lang *language, files map[string][]byte) *resolver {
 			u := &r.units[f][i]
 			at := place{f, u, u.all, u.title}
 			r.byName[u.name] = append(r.byName[u.name], at)
-			if u.each && len(r.each) < maxWords {
+			if u.each && len(r.each) < maxEach {
 				r.each = append(r.each, at)
 			}
 		}
@@ -71,7 +76,7 @@ func (r *resolver) resolve(test string) (place, string) {
 			return *at, ""
 		}
 		if row, ok := r.row(*at, w.row); ok {
-			return place{at.file, at.unit, row.span, row.title}, ""
+			return place{at.file, at.unit, row.Span, row.title}, ""
 		}
 		if inexact == nil {
 			inexact = at
@@ -111,12 +116,12 @@ func (r *resolver) unit(w want) (at *place, several bool) {
 func (r *resolver) search(w want) (at *place, several bool) {
 	var found []place
 	for _, at := range r.byName[w.name] {
-		if isPlace(r.lang.place(at.file.name), w.path) {
+		if isPlace(r.lang.place(at.file.Name), w.path) {
 			found = append(found, at)
 		}
 	}
 	if len(found) > 1 && w.path != "" {
-		exact := slices.DeleteFunc(slices.Clone(found), func(at place) bool { return r.lang.place(at.file.name) != w.path })
+		exact := slices.DeleteFunc(slices.Clone(found), func(at place) bool { return r.lang.place(at.file.Name) != w.path })
 		if len(exact) > 0 {
 			found = exact
 		}
@@ -143,7 +148,7 @@ func (r *resolver) search(w want) (at *place, several bool) {
 func (r *resolver) nearest(found []place, path string) (*place, bool) {
 	best, length, several := 0, -1, false
 	for i, at := range found {
-		n := len(r.lang.place(at.file.name))
+		n := len(r.lang.place(at.file.Name))
 		switch {
 		case path == "" || n == length:
 			several = true
@@ -172,9 +177,9 @@ func (r *resolver) row(at place, name string) (row, bool) {
 		rows = r.lang.rows(at.file, *at.unit)
 		r.rows[at] = rows
 	}
-	in, rest := row{span: at.unit.all}, name
+	in, rest := row{Span: at.unit.all}, name
 	for range maxDepth {
-		s, length, ok := longest(rows, rest, in.span, at.unit, r.lang.name == "go")
+		s, length, ok := longest(rows, rest, in.Span, at.unit, r.lang.name == "go")
 		if !ok {
 			break
 		}
@@ -184,11 +189,11 @@ func (r *resolver) row(at place, name string) (row, bool) {
 		}
 		rest = rest[length+1:]
 	}
-	return in, in.span != at.unit.all
+	return in, in.Span != at.unit.all
 }
 
 // longest finds the row with the longest name that a name begins with, up to a slash.
-func longest(rows map[string][]row, name string, in span, u *unit, nested bool) (found row, length int, ok bool) {
+func longest(rows map[string][]row, name string, in source.Span, u *unit, nested bool) (found row, length int, ok bool) {
 	for end := len(name); end > 0 && !ok; end = strings.LastIndexByte(name[:end], '/') {
 		title, nth := name[:end], 0
 		if rows[title] == nil && nested {
@@ -197,7 +202,7 @@ func longest(rows map[string][]row, name string, in span, u *unit, nested bool) 
 			}
 		}
 		for _, s := range rows[title] {
-			if in.covers(s.span) || in == u.all && u.inTable(s.span) {
+			if in.Covers(s.Span) || in == u.all && u.inTable(s.Span) {
 				if nth == 0 {
 					return s, end, true
 				}
@@ -216,7 +221,7 @@ func isFormatted(name, format string) bool {
 	rest := name
 	for i := 0; i < len(format); {
 		if format[i] == '%' || format[i] == '$' {
-			for i++; i < len(format) && (isLetter(format[i]) || digit(format[i]) || format[i] == '.' || format[i] == '_'); i++ {
+			for i++; i < len(format) && (source.IsLetter(format[i]) || source.IsDigit(format[i]) || format[i] == '.' || format[i] == '_'); i++ {
 				if format[i-1] == '%' {
 					i++
 					break

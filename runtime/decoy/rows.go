@@ -3,6 +3,8 @@ package decoy
 import (
 	"strconv"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 // Bounds of what is looked at; more of it is left as it is.
@@ -18,13 +20,13 @@ const (
 // namedRows finds subtests and rows of tables by the strings that name them.
 func namedRows(f *file, u unit, written func(string) string) map[string][]row {
 	rows := map[string][]row{}
-	for _, part := range append([]span{u.body}, u.tables...) {
-		for i := part.from; i < part.to; i++ {
-			if f.kind(i) != text {
+	for _, part := range append([]source.Span{u.body}, u.tables...) {
+		for i := part.From; i < part.To; i++ {
+			if f.Kind(i) != source.Text {
 				continue
 			}
-			title, _ := content(f.is(i))
-			if s := f.rowOf(i, part); !s.empty() {
+			title, _ := source.Content(f.At(i))
+			if s := f.rowOf(i, part); !s.Empty() {
 				name := written(unescape(title))
 				rows[name] = append(rows[name], row{s, i})
 			}
@@ -35,78 +37,78 @@ func namedRows(f *file, u unit, written func(string) string) map[string][]row {
 
 // rowOf is the part of a test that a string at at names: a call whose first argument it is,
 // the value of a map, or the row around it.
-func (f *file) rowOf(at int, body span) span {
-	around := f.outer[at]
-	if around < body.from || f.pair[around] < 0 {
-		return span{}
+func (f *file) rowOf(at int, body source.Span) source.Span {
+	around := f.Outer[at]
+	if around < body.From || f.Pair[around] < 0 {
+		return source.Span{}
 	}
-	all := span{around, f.pair[around] + 1}
-	if f.is(around) == "(" && at == around+1 {
-		chain, begin := f.callee(around)
+	all := source.Span{From: around, To: f.Pair[around] + 1}
+	if f.At(around) == "(" && at == around+1 {
+		chain, begin := f.Callee(around)
 		if c, ok := f.lang.call(f.lang, chain); ok && c.role == titles {
-			return span{begin, all.to}
+			return source.Span{From: begin, To: all.To}
 		}
 	}
-	if f.is(at+1) == ":" && f.is(around) == "{" {
-		for i := at + 2; i < min(at+8, all.to); i++ {
-			if f.kind(i) == open {
-				return span{at, f.over(i)}
+	if f.At(at+1) == ":" && f.At(around) == "{" {
+		for i := at + 2; i < min(at+8, all.To); i++ {
+			if f.Kind(i) == source.Open {
+				return source.Span{From: at, To: f.Over(i)}
 			}
 		}
 	}
-	if table := f.outer[around]; table >= body.from && f.is(table) != "(" && f.is(around) != "(" {
-		if before := f.is(around - 1); before == "{" || before == "," || f.kind(around-1) == word {
+	if table := f.Outer[around]; table >= body.From && f.At(table) != "(" && f.At(around) != "(" {
+		if before := f.At(around - 1); before == "{" || before == "," || f.Kind(around-1) == source.Word {
 			return all
 		}
 	}
-	return span{}
+	return source.Span{}
 }
 
 // lastGroup is the bracket whose contents end a span, -1 = there is none.
-func (f *file) lastGroup(s span) int {
-	if f.kind(s.to-1) != shut || f.pair[s.to-1] < s.from {
+func (f *file) lastGroup(s source.Span) int {
+	if f.Kind(s.To-1) != source.Close || f.Pair[s.To-1] < s.From {
 		return -1
 	}
-	return f.pair[s.to-1]
+	return f.Pair[s.To-1]
 }
 
 // tableColumns names the columns of a table that a loop goes through.
 func tableColumns(f *file, at int) ([]string, bool) {
-	if f.is(at) == "{" || f.pair[at] < 0 {
+	if f.At(at) == "{" || f.Pair[at] < 0 {
 		return nil, false
 	}
 	i := at - 1
 	for range 3 {
-		if f.is(i) == "&" || f.is(i) == "!" || f.is(i) == "vec" {
+		if f.At(i) == "&" || f.At(i) == "!" || f.At(i) == "vec" {
 			i--
 		}
 	}
-	switch f.is(i) {
+	switch f.At(i) {
 	case "in", "of":
 		return forNames(f, i)
 	case ",":
-		if around := f.outer[at]; around > 0 && f.is(around-1) == "parametrize" {
-			return pythonArguments(f, span{around + 1, i}), true
+		if around := f.Outer[at]; around > 0 && f.At(around-1) == "parametrize" {
+			return pythonArguments(f, source.Span{From: around + 1, To: i}), true
 		}
 	case "(":
-		if f.is(i-1) == "each" && f.is(f.pair[at]+1) == ")" && f.is(f.pair[at]+2) == "(" {
-			return arrowNames(f, f.pair[at]+2), true
+		if f.At(i-1) == "each" && f.At(f.Pair[at]+1) == ")" && f.At(f.Pair[at]+2) == "(" {
+			return arrowNames(f, f.Pair[at]+2), true
 		}
 	case "=":
 		for range maxColumns { // over a type
 			i--
-			if f.kind(i) != word && f.is(i) != ":" || f.starts(i) {
+			if f.Kind(i) != source.Word && f.At(i) != ":" || f.Starts(i) {
 				break
 			}
-			if names, ok := f.tables()[f.is(i)]; ok {
+			if names, ok := f.tables()[f.At(i)]; ok {
 				return names, true
 			}
 		}
-		if names, ok := f.tables()[f.is(i)]; ok {
+		if names, ok := f.tables()[f.At(i)]; ok {
 			return names, true
 		}
 	}
-	if end := f.pair[at]; f.is(end+1) == "." && (f.is(end+2) == "forEach" || f.is(end+2) == "map") && f.is(end+3) == "(" {
+	if end := f.Pair[at]; f.At(end+1) == "." && (f.At(end+2) == "forEach" || f.At(end+2) == "map") && f.At(end+3) == "(" {
 		return arrowNames(f, end+3), true
 	}
 	return nil, false
@@ -115,8 +117,8 @@ func tableColumns(f *file, at int) ([]string, bool) {
 // forNames are the names between for and in.
 func forNames(f *file, in int) ([]string, bool) {
 	for i := in - 1; i > in-maxColumns*2 && i >= 0; i-- {
-		if f.is(i) == "for" {
-			return words(f, span{i + 1, in}), true
+		if f.At(i) == "for" {
+			return words(f, source.Span{From: i + 1, To: in}), true
 		}
 	}
 	return nil, false
@@ -124,10 +126,10 @@ func forNames(f *file, in int) ([]string, bool) {
 
 // arrowNames are the parameters of the function that a call is given.
 func arrowNames(f *file, at int) []string {
-	for i := at + 1; i < at+maxColumns && i < len(f.tok); i++ {
-		if f.is(i) == "(" {
-			in := f.within(i)
-			in.to = min(in.to, in.from+2*maxColumns)
+	for i := at + 1; i < at+maxColumns && i < len(f.Tok); i++ {
+		if f.At(i) == "(" {
+			in := f.Within(i)
+			in.To = min(in.To, in.From+2*maxColumns)
 			return words(f, in)
 		}
 	}
@@ -135,13 +137,13 @@ func arrowNames(f *file, at int) []string {
 }
 
 // words are the names in a span.
-func words(f *file, s span) []string {
+func words(f *file, s source.Span) []string {
 	var names []string
-	for i := s.from; i < s.to && len(names) < maxColumns; i++ {
-		switch name := f.is(i); name {
+	for i := s.From; i < s.To && len(names) < maxColumns; i++ {
+		switch name := f.At(i); name {
 		case "const", "let", "var", "mut", "ref", "async", "function":
 		default:
-			if f.kind(i) == word {
+			if f.Kind(i) == source.Word {
 				names = append(names, name)
 			}
 		}
@@ -155,29 +157,29 @@ func (f *file) tables() map[string][]string {
 		return f.loops
 	}
 	f.loops = map[string][]string{}
-	for i := range f.tok {
-		switch f.is(i) {
+	for i := range f.Tok {
+		switch f.At(i) {
 		case "in", "of":
 			at := i + 1
-			if f.is(at) == "&" {
+			if f.At(at) == "&" {
 				at++
 			}
-			if f.kind(at) == word {
+			if f.Kind(at) == source.Word {
 				if names, ok := forNames(f, i); ok {
-					f.loops[f.is(at)] = names
+					f.loops[f.At(at)] = names
 				}
 			}
 		case "forEach":
-			if f.is(i-1) == "." && f.is(i+1) == "(" {
-				f.loops[f.is(i-2)] = arrowNames(f, i+1)
+			if f.At(i-1) == "." && f.At(i+1) == "(" {
+				f.loops[f.At(i-2)] = arrowNames(f, i+1)
 			}
 		case "each":
-			if f.is(i+1) == "(" && f.is(i+3) == ")" && f.is(i+4) == "(" {
-				f.loops[f.is(i+2)] = arrowNames(f, i+4)
+			if f.At(i+1) == "(" && f.At(i+3) == ")" && f.At(i+4) == "(" {
+				f.loops[f.At(i+2)] = arrowNames(f, i+4)
 			}
 		case "parametrize":
-			if args := f.parts(i + 1); f.is(i+1) == "(" && len(args) > 1 {
-				f.loops[f.is(args[1].from)] = pythonArguments(f, args[0])
+			if args := f.Parts(i + 1); f.At(i+1) == "(" && len(args) > 1 {
+				f.loops[f.At(args[1].From)] = pythonArguments(f, args[0])
 			}
 		}
 	}
@@ -185,37 +187,37 @@ func (f *file) tables() map[string][]string {
 }
 
 // failingIf finds the condition of an if whose block fails the test.
-func failingIf(f *file, at int) (condition, message span) {
-	if f.is(at) != "if" || f.is(at+1) == "let" {
-		return span{}, span{}
+func failingIf(f *file, at int) (condition, message source.Span) {
+	if f.At(at) != "if" || f.At(at+1) == "let" {
+		return source.Span{}, source.Span{}
 	}
-	header := span{at + 1, min(len(f.tok), at+maxHeader)}
-	block := f.over(at + 1)
-	if f.is(at+1) == "(" && (f.is(block) == "{" || f.is(block) == "throw") {
-		header = f.within(at + 1)
+	header := source.Span{From: at + 1, To: min(len(f.Tok), at+maxHeader)}
+	block := f.Over(at + 1)
+	if f.At(at+1) == "(" && (f.At(block) == "{" || f.At(block) == "throw") {
+		header = f.Within(at + 1)
 	} else {
-		block = f.find(header, "{")
-		header.to = block
-		for semicolon := f.find(header, ";"); semicolon >= 0; semicolon = f.find(header, ";") {
-			header.from = semicolon + 1
+		block = f.Find(header, "{")
+		header.To = block
+		for semicolon := f.Find(header, ";"); semicolon >= 0; semicolon = f.Find(header, ";") {
+			header.From = semicolon + 1
 		}
 	}
-	if block < 0 || header.empty() {
-		return span{}, span{}
+	if block < 0 || header.Empty() {
+		return source.Span{}, source.Span{}
 	}
-	in := f.within(block)
-	for i := in.from; i < min(in.to, in.from+64); i++ {
-		if f.is(i) == "throw" {
-			return header, span{}
+	in := f.Within(block)
+	for i := in.From; i < min(in.To, in.From+64); i++ {
+		if f.At(i) == "throw" {
+			return header, source.Span{}
 		}
-		if f.is(i) == "(" {
-			chain, _ := f.callee(i)
+		if f.At(i) == "(" {
+			chain, _ := f.Callee(i)
 			if c, ok := f.lang.call(f.lang, chain); ok && c.role == fails {
-				return header, span{}
+				return header, source.Span{}
 			}
 		}
 	}
-	return span{}, span{}
+	return source.Span{}, source.Span{}
 }
 
 // helper is what a function of the tests' own does, by its name.
@@ -239,7 +241,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // atoi reads digits; -1 = it is something else.
 func atoi(digits string) int {
 	n, err := strconv.Atoi(digits)
-	if err != nil || n < 0 || !digit(digits[0]) {
+	if err != nil || n < 0 || !source.IsDigit(digits[0]) {
 		return -1
 	}
 	return n

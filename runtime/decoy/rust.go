@@ -2,16 +2,18 @@ package decoy
 
 import (
 	"strings"
+
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 func rust() *language {
 	return &language{
 		name: "rust",
-		syntax: syntax{
-			comments: []string{"//"}, block: true, nested: true, ticks: true, hashes: true,
-			quotes:   []quote{{open: `"`, kind: text, lines: true}},
-			prefixes: []string{"b", "r", "br", "c", "cr"},
-			symbols: []string{
+		syntax: source.Syntax{
+			Comments: []string{"//"}, Block: true, Nested: true, Ticks: true, Hashes: true,
+			Quotes:   []source.Quote{{Open: `"`, Kind: source.Text, Lines: true}},
+			Prefixes: []string{"b", "r", "br", "c", "cr"},
+			Symbols: []string{
 				"<<=", ">>=", "..=", "...", "::", "==", "!=", "<=", ">=", "&&", "||", "=>", "->", "..", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
 			},
 		},
@@ -19,8 +21,8 @@ func rust() *language {
 		place: func(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, ".rs"), "/mod") },
 		units: rustUnits, wants: rustWants, call: rustCall, columns: tableColumns, conditions: failingIf,
 		lineEnds: func(f *file, at int) bool {
-			before := f.is(at - 1)
-			return (f.outer[at] < 0 || f.is(f.outer[at]) == "{") && (before == ";" || before == "{" || before == "}" && f.is(at) != "." && f.is(at) != "?")
+			before := f.At(at - 1)
+			return (f.Outer[at] < 0 || f.At(f.Outer[at]) == "{") && (before == ";" || before == "{" || before == "}" && f.At(at) != "." && f.At(at) != "?")
 		},
 		families: [][]string{
 			{"true", "false"},
@@ -50,21 +52,21 @@ func rustUnits(f *file) []unit {
 		path string
 		to   int
 	}
-	around := []module{{"", len(f.tok)}}
-	for i := 0; i < len(f.tok); i++ {
+	around := []module{{"", len(f.Tok)}}
+	for i := 0; i < len(f.Tok); i++ {
 		for len(around) > 1 && i >= around[len(around)-1].to {
 			around = around[:len(around)-1]
 		}
 		outer := around[len(around)-1].path
 		switch {
-		case f.is(i) == "mod" && f.kind(i+1) == word && f.is(i+2) == "{" && f.pair[i+2] > 0 && len(around) < maxDepth:
-			around = append(around, module{outer + f.is(i+1) + "::", f.pair[i+2]})
-		case f.is(i) == "fn" && f.kind(i+1) == word:
+		case f.At(i) == "mod" && f.Kind(i+1) == source.Word && f.At(i+2) == "{" && f.Pair[i+2] > 0 && len(around) < maxDepth:
+			around = append(around, module{outer + f.At(i+1) + "::", f.Pair[i+2]})
+		case f.At(i) == "fn" && f.Kind(i+1) == source.Word:
 			test, panics, begin := rustAttributes(f, i)
-			at := f.find(span{i + 2, min(len(f.tok), i+2+maxHeader)}, "{", ";")
-			if in := f.within(at); test && at > 0 && !in.empty() {
-				all = append(all, unit{name: outer + f.is(i+1), all: span{begin, in.to + 1}, body: in, raises: panics})
-				i = in.to
+			at := f.Find(source.Span{From: i + 2, To: min(len(f.Tok), i+2+maxHeader)}, "{", ";")
+			if in := f.Within(at); test && at > 0 && !in.Empty() {
+				all = append(all, unit{name: outer + f.At(i+1), all: source.Span{From: begin, To: in.To + 1}, body: in, raises: panics})
+				i = in.To
 			}
 		}
 	}
@@ -76,21 +78,21 @@ func rustAttributes(f *file, at int) (test, panics bool, begin int) {
 	begin = at
 	for range maxColumns {
 		i := begin - 1
-		switch f.is(i) {
+		switch f.At(i) {
 		case "pub", "async", "unsafe", "const", "extern":
 			begin = i
 			continue
 		case ")":
-			if f.pair[i] > 0 && f.is(f.pair[i]-1) == "pub" {
-				begin = f.pair[i] - 1
+			if f.Pair[i] > 0 && f.At(f.Pair[i]-1) == "pub" {
+				begin = f.Pair[i] - 1
 				continue
 			}
 		case "]":
-			if f.pair[i] > 0 && f.is(f.pair[i]-1) == "#" {
-				begin = f.pair[i] - 1
-				for j := f.pair[i] + 1; j < i && (f.kind(j) == word || f.is(j) == "::"); j++ {
-					test = test || f.is(j) == "test" && (j+1 == i || f.is(j+1) == "(")
-					panics = panics || f.is(j) == "should_panic"
+			if f.Pair[i] > 0 && f.At(f.Pair[i]-1) == "#" {
+				begin = f.Pair[i] - 1
+				for j := f.Pair[i] + 1; j < i && (f.Kind(j) == source.Word || f.At(j) == "::"); j++ {
+					test = test || f.At(j) == "test" && (j+1 == i || f.At(j+1) == "(")
+					panics = panics || f.At(j) == "should_panic"
 				}
 				continue
 			}
@@ -125,7 +127,7 @@ func rustWants(name string) ([]want, string) {
 }
 
 func rustCall(_ *language, chain string) (call, bool) {
-	switch name := last(chain); name {
+	switch name := source.Last(chain); name {
 	case "panic!", "unreachable!", "todo!", "unimplemented!":
 		return call{role: fails}, true
 	case "println!", "eprintln!", "print!", "eprint!", "dbg!", "write!", "writeln!", "expect", "info!", "debug!":

@@ -3,13 +3,16 @@ package decoy
 import (
 	"maps"
 	"slices"
+
+	"github.com/assayd/assayd/runtime/decoy/replacement"
+	"github.com/assayd/assayd/runtime/decoy/source"
 )
 
 // tree holds the tests of a file by the parts of it that they stand in.
 type tree struct {
 	*marks
 	nodes []*node
-	whole *pool
+	whole *replacement.Pool
 	found map[int][]candidate // by outermost test
 
 	titles map[int]bool // places of what names tests: it stays
@@ -26,13 +29,13 @@ type node struct {
 }
 
 func newTree(m *marks, tests map[string]place) *tree {
-	t := &tree{marks: m, whole: m.gather(m.file.whole()), found: map[int][]candidate{}, titles: map[int]bool{}}
-	bySpan := map[span]*node{}
+	t := &tree{marks: m, whole: m.gather(m.file.Whole()), found: map[int][]candidate{}, titles: map[int]bool{}}
+	bySpan := map[source.Span]*node{}
 	at := func(p place) *node {
-		n := bySpan[p.span]
+		n := bySpan[p.Span]
 		if n == nil {
 			n = &node{at: p}
-			bySpan[p.span] = n
+			bySpan[p.Span] = n
 			t.nodes = append(t.nodes, n)
 		}
 		return n
@@ -42,21 +45,21 @@ func newTree(m *marks, tests map[string]place) *tree {
 		t.titles[p.title] = true
 		n := at(p)
 		n.tests = append(n.tests, test)
-		p.span = p.unit.all // what its rows have in common
+		p.Span = p.unit.all // what its rows have in common
 		at(p)
-		for _, p.span = range p.unit.tables {
+		for _, p.Span = range p.unit.tables {
 			at(p)
 		}
 	}
 	slices.SortFunc(t.nodes, func(a, b *node) int {
-		if a.at.from != b.at.from {
-			return a.at.from - b.at.from
+		if a.at.From != b.at.From {
+			return a.at.From - b.at.From
 		}
-		return b.at.to - a.at.to
+		return b.at.To - a.at.To
 	})
 	t.nest()
 	for _, n := range t.nodes { // tables outside of tests are parts of them
-		if whole := bySpan[n.at.unit.all]; n.parent == nil && n != whole && n.at.unit.inTable(n.at.span) {
+		if whole := bySpan[n.at.unit.all]; n.parent == nil && n != whole && n.at.unit.inTable(n.at.Span) {
 			n.parent = whole
 			whole.kids = append(whole.kids, n)
 			whole.tables = append(whole.tables, n)
@@ -96,12 +99,12 @@ func (n *node) within(tests []string) []string {
 func (t *tree) nest() {
 	var all, around []*node
 	for _, n := range t.nodes {
-		for len(around) > 0 && around[len(around)-1].at.to <= n.at.from {
+		for len(around) > 0 && around[len(around)-1].at.To <= n.at.From {
 			around = around[:len(around)-1]
 		}
 		if len(around) > 0 {
 			n.parent = around[len(around)-1]
-			if len(around) > maxDepth || n.at.to > n.parent.at.to {
+			if len(around) > maxDepth || n.at.To > n.parent.at.To {
 				n.parent.tests = append(n.parent.tests, n.tests...)
 				continue
 			}
@@ -115,7 +118,7 @@ func (t *tree) nest() {
 // innermost is the smallest part that a token is in.
 func (t *tree) innermost(at int) *node {
 	i, _ := slices.BinarySearchFunc(t.nodes, at, func(n *node, at int) int {
-		if n.at.from <= at {
+		if n.at.From <= at {
 			return -1
 		}
 		return 1
@@ -124,7 +127,7 @@ func (t *tree) innermost(at int) *node {
 		return nil
 	}
 	n := t.nodes[i-1]
-	for n != nil && !n.at.has(at) {
+	for n != nil && !n.at.Has(at) {
 		n = n.parent
 	}
 	return n

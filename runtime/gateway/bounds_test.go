@@ -94,28 +94,3 @@ func TestSmallRequestsTakeRoom(t *testing.T) {
 		}
 	}
 }
-
-// An event of a stream is bounded, and what it took is given back once it has passed.
-func TestEventsAreBounded(t *testing.T) {
-	line := "data: " + strings.Repeat("x", 4<<20) + "\n\n"
-	f := newFrames(strings.NewReader(line + "data: y\n\n"))
-	if raw, err := f.next(); err != nil || len(raw) != len(line) {
-		t.Fatalf("%d bytes, %v", len(raw), err)
-	}
-	if raw, err := f.next(); err != nil || string(raw) != "data: y\n\n" || cap(f.raw) > keptFrame {
-		t.Errorf("%q, %v; %d bytes are kept", raw, err, cap(f.raw))
-	}
-	f = newFrames(strings.NewReader("data: " + strings.Repeat("x", maxFrame) + "\n\n"))
-	if _, err := f.next(); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("%v", err)
-	}
-}
-
-// An event that is made of countless values is passed on, and not taken apart.
-func TestAnswersOfCountlessValuesAreNotRead(t *testing.T) {
-	body := []byte(`{"choices":[{}` + strings.Repeat(",{}", 2_000_000) + `]}`)
-	var m meter
-	if took := allocated(func() { wholeCompletion(body, &m); completionChunk(body, &m) }); took > 1<<20 {
-		t.Errorf("%d bytes were allocated", took)
-	}
-}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // book enters the exchange into the ledger with what it costs at least. The session's budget
 // is not charged yet: an estimate must not end a trial that has money left.
 func (x *exchange) book() *refusal {
-	prompt := estimate(x.q.bytes)
-	c := x.bill(tokens{input: prompt, estimated: prompt})
+	prompt := wire.Estimate(x.q.TextBytes)
+	c := x.bill(wire.Tokens{Input: prompt, Estimated: prompt})
 	id, err := x.s.gateway.opts.Ledger.Begin(context.WithoutCancel(x.ctx), c)
 	if err != nil {
 		x.s.log.Error("an exchange with a model cannot be entered into the books, and is refused", "error", err)
@@ -25,27 +26,27 @@ func (x *exchange) book() *refusal {
 
 // bill is what tokens of this exchange cost. A model beside the run's that nobody has set a
 // price for costs as the dearest does, so that a budget in dollars holds whatever is asked for.
-func (x *exchange) bill(t tokens) Charge {
+func (x *exchange) bill(t wire.Tokens) Charge {
 	price, priced := x.prices(t)
-	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: t.usage(price, priced)}
+	return Charge{Account: x.s.grant.Account, Provider: x.s.provider.Name, Model: x.q.Model, Usage: usageOf(t, price, priced)}
 }
 
 // prices are those of the exchange, and whether there are any.
-func (x *exchange) prices(t tokens) (price Price, priced bool) {
+func (x *exchange) prices(t wire.Tokens) (price Price, priced bool) {
 	price, priced = x.s.provider.price(x.q.Model)
-	if beside := x.s.grant.Model == "" || x.q.Model != x.s.grant.Model; beside && !priced && t.reported == nil {
+	if beside := x.s.grant.Model == "" || x.q.Model != x.s.grant.Model; beside && !priced && t.Reported == nil {
 		price, priced = x.s.provider.dearest()
 	}
 	if x.isListed && !priced {
-		price, priced = x.listed, t.reported == nil
+		price, priced = x.listed, t.Reported == nil
 	}
 	return price, priced
 }
 
 // lookUp looks for a price where there is none and the provider did not come to tell the cost.
 func (x *exchange) lookUp() {
-	p, t := x.s.provider, x.meter.tokens
-	if _, priced := p.price(x.q.Model); priced || t.reported != nil || t.input+t.output == 0 {
+	p, t := x.s.provider, x.meter.Tokens
+	if _, priced := p.price(x.q.Model); priced || t.Reported != nil || t.Input+t.Output == 0 {
 		return
 	}
 	var err error
@@ -60,11 +61,11 @@ func (x *exchange) settle(broken string) {
 	x.got(x.empty(broken))
 	left := x.ctx.Err() != nil || x.asking().Err() != nil
 	if left && broken != "" && !errors.Is(context.Cause(x.asking()), errQuiet) {
-		x.meter.most(x.bound)
+		x.meter.TakeBound(x.bound)
 	}
-	x.meter.settle(x.q.bytes)
+	x.meter.Settle(x.q.TextBytes)
 	x.lookUp()
-	c := x.bill(x.meter.tokens)
+	c := x.bill(x.meter.Tokens)
 	if err := x.s.gateway.opts.Ledger.End(context.WithoutCancel(x.ctx), x.charge, c); err != nil {
 		x.s.log.Error("what an exchange with a model cost cannot be entered into the books; its estimate stands", "error", err)
 	}
@@ -73,7 +74,7 @@ func (x *exchange) settle(broken string) {
 	x.charged = c.Usage
 	u := c.Usage
 	x.over(transcript.Response{
-		Broken: broken, Model: x.meter.model, Error: clip([]byte(x.meter.err)), Reply: x.meter.Reply(),
+		Broken: broken, Model: x.meter.Model, Error: wire.Clip([]byte(x.meter.Err)), Reply: x.meter.Reply(),
 		Tokens: transcript.Tokens{
 			Input: u.InputTokens, Cached: u.CachedTokens, Output: u.OutputTokens, Estimated: u.EstimatedTokens, CostUSD: u.CostUSD,
 		},

@@ -49,7 +49,7 @@ func (x *exchange) tell() {
 }
 
 func (x *exchange) outcome() string {
-	cut := x.cut || x.meter.err != ""
+	cut := x.cut || x.meter.Err != ""
 	switch {
 	case x.from.Context().Err() != nil && (cut || x.status/100 != 2):
 		return OutcomeLeft

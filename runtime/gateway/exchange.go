@@ -12,18 +12,17 @@ import (
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/gateway/transcript/values"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Bounds on what passes.
 const (
-	maxBody   = 64 << 20        // of a request, and of an answer that is not streamed
-	maxBodies = 2 * maxBody     // of all requests of a session that are under way
-	leastRoom = 128 << 10       // that each of them takes of that
-	maxValues = 500_000         // in a request, or in an event of an answer
-	valueRoom = 64              // that each of them takes beside its text
-	maxError  = 1 << 20         // of an answer that tells of an error
-	bodyTime  = 2 * time.Minute // for a request to come in
-	writeTime = 2 * time.Minute // for a piece of an answer to be taken
+	maxBodies = 2 * wire.MaxBody // of all requests of a session that are under way
+	leastRoom = 128 << 10        // that each of them takes of that
+	valueRoom = 64               // that each of them takes beside its text
+	maxError  = 1 << 20          // of an answer that tells of an error
+	bodyTime  = 2 * time.Minute  // for a request to come in
+	writeTime = 2 * time.Minute  // for a piece of an answer to be taken
 )
 
 // exchange is one request of an agent, and what comes of it. It belongs to the goroutine of
@@ -36,13 +35,13 @@ type exchange struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	from    *http.Request
-	at      endpoint
+	at      wire.Endpoint
 	path    string // as the provider knows it
 	body    []byte
 	room    int64 // that it takes of the session's
 
-	q        *question // nil where no model answers
-	meter    meter
+	q        *wire.Question // nil where no model answers
+	meter    wire.Meter
 	n        int // in the transcript
 	began    time.Time
 	waited   time.Duration // in the provider's line
@@ -57,7 +56,7 @@ type exchange struct {
 	placed   bool         // there is a place in it to be given back
 	charge   int64        // in the ledger
 	charged  Usage
-	bound    tokens      // what it takes at most
+	bound    wire.Tokens // what it takes at most
 	held     reservation // of the budgets
 	listed   Price       // by the provider's own list, if isListed is set
 	isListed bool
@@ -94,13 +93,13 @@ func (x *exchange) protocol() string { return x.s.provider.Protocol }
 // find finds out what is asked for.
 func (x *exchange) find() *refusal {
 	path, ours := strings.CutPrefix(x.from.URL.Path, x.s.prefix())
-	for _, e := range endpointsOf(x.protocol()) {
-		if ours && e.method == x.from.Method && e.path == path {
+	for _, e := range wire.Endpoints(x.protocol()) {
+		if ours && e.Method == x.from.Method && e.Path == path {
 			x.at, x.path = e, path
 			return nil
 		}
 	}
-	return unknown(x.protocol(), clip([]byte(x.from.Method+" "+x.from.URL.Path)))
+	return unknown(x.protocol(), wire.Clip([]byte(x.from.Method+" "+x.from.URL.Path)))
 }
 
 // read takes the request in.
@@ -109,11 +108,11 @@ func (x *exchange) read() *refusal {
 		return malformed(x.protocol(), 415, "The body is encoded as %s: send it as it is.", e)
 	}
 	size := x.from.ContentLength // -1 where it is not told
-	if size > maxBody {
-		return malformed(x.protocol(), 413, "The body has more than %d bytes.", maxBody)
+	if size > wire.MaxBody {
+		return malformed(x.protocol(), 413, "The body has more than %d bytes.", wire.MaxBody)
 	}
 	if size < 0 {
-		size = maxBody
+		size = wire.MaxBody
 	}
 	size = max(size, leastRoom)
 	waiting, cancel := context.WithTimeout(x.ctx, bodyTime)
@@ -124,16 +123,16 @@ func (x *exchange) read() *refusal {
 	x.room = size
 	body, err := x.take()
 	if _, huge := errors.AsType[*http.MaxBytesError](err); huge {
-		return malformed(x.protocol(), 413, "The body has more than %d bytes.", maxBody)
+		return malformed(x.protocol(), 413, "The body has more than %d bytes.", wire.MaxBody)
 	}
 	if err != nil {
 		return malformed(x.protocol(), 400, "The body cannot be read: %v.", err)
 	}
 	x.body = body
-	if bad := x.weigh(); bad != nil || x.at.generates == nil {
+	if bad := x.weigh(); bad != nil || x.at.Generates == nil {
 		return bad
 	}
-	if x.q, err = ask(body); err != nil {
+	if x.q, err = wire.ReadQuestion(body); err != nil {
 		return malformed(x.protocol(), 400, "The body is no JSON object of a request: %v.", err)
 	}
 	return nil
@@ -141,9 +140,9 @@ func (x *exchange) read() *refusal {
 
 // weigh takes the room that the request needs, which is more where it is made of many values.
 func (x *exchange) weigh() *refusal {
-	values := values.Count(x.body, maxValues)
-	if values > maxValues {
-		return malformed(x.protocol(), 413, "The body has more than %d values.", maxValues)
+	values := values.Count(x.body, wire.MaxValues)
+	if values > wire.MaxValues {
+		return malformed(x.protocol(), 413, "The body has more than %d values.", wire.MaxValues)
 	}
 	need := max(int64(len(x.body)+valueRoom*values), leastRoom)
 	if need > x.room && !x.s.room.TryAcquire(need-x.room) { // to wait for it might be in vain
@@ -180,19 +179,19 @@ func (x *exchange) generate() {
 		return
 	}
 	x.n = x.begin()
-	if what := x.beyond(x.q.fields); what != "" {
+	if what := x.beyond(x.q.Fields); what != "" {
 		x.deny(what)
 		return
 	}
 	each, total := x.s.limits()
-	changed := (each.USD > 0 || total.USD > 0) && standard(x.q.fields)
-	if prepare := x.at.generates.prepare; prepare != nil {
+	changed := (each.USD > 0 || total.USD > 0) && wire.UseStandardTier(x.q.Fields)
+	if prepare := x.at.Generates.Prepare; prepare != nil {
 		var more bool
-		more, x.meter.asked = prepare(x.s.provider, x.q)
+		more, x.meter.Asked = prepare(x.q, x.s.provider.tellsCost)
 		changed = changed || more
 	}
 	if changed {
-		x.body, _ = json.Marshal(x.q.fields) // they were JSON
+		x.body, _ = json.Marshal(x.q.Fields) // they were JSON
 	}
 	x.s.asks(x)
 	if bad := x.gate(); bad != nil {
@@ -204,7 +203,7 @@ func (x *exchange) generate() {
 		x.refuse(bad)
 		return
 	}
-	x.q.fields = nil // it may be long until there is an answer
+	x.q.Fields = nil // it may be long until there is an answer
 	x.far.model.Store(true)
 	x.goesOut()
 	a, bad := x.forward()
@@ -237,7 +236,7 @@ func (x *exchange) begin() int {
 	if x.s.file == nil {
 		return 0
 	}
-	n, err := x.s.file.Begin(x.began.UTC(), x.at.generates.name, x.q.Model, x.q.Stream, x.q.fields)
+	n, err := x.s.file.Begin(x.began.UTC(), x.at.Generates.Name, x.q.Model, x.q.Stream, x.q.Fields)
 	x.s.kept(err)
 	return n
 }
@@ -254,7 +253,7 @@ func (x *exchange) beyond(fields map[string]json.RawMessage) string {
 	if !x.s.grant.Closed {
 		return ""
 	}
-	return beyond(fields)
+	return wire.HostedTools(fields)
 }
 
 // deny refuses what the network is closed to.
@@ -282,12 +281,12 @@ func (x *exchange) fail(a *answer) {
 	body = x.masked(body)
 	x.status = a.StatusCode
 	x.got(x.objection(a.StatusCode, body))
-	if refusing(a.StatusCode, body) {
+	if wire.Refusing(a.StatusCode, body) {
 		x.s.suspect(x)
 	} else {
 		x.s.answers()
 	}
-	x.over(transcript.Response{Error: clip(body), Broken: text(err)})
+	x.over(transcript.Response{Error: wire.Clip(body), Broken: text(err)})
 	x.give(a, body)
 }
 
@@ -306,13 +305,4 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
-}
-
-// clip bounds what is quoted of others.
-func clip(body []byte) string {
-	const most = 2000
-	if len(body) > most {
-		body = body[:most]
-	}
-	return strings.ToValidUTF8(string(body), "?")
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/waiting"
 )
 
@@ -91,7 +91,7 @@ func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 	if err != nil && x.ctx.Err() != nil {
 		return nil, err // it may have been sent
 	}
-	if err == nil && passing(res.StatusCode) {
+	if err == nil && wire.Passing(res.StatusCode) {
 		x.first = time.Now()
 		return x.opened(res)
 	}
@@ -112,7 +112,7 @@ func (x *exchange) attempt(waiting context.Context) (a *answer, err error) {
 func (x *exchange) enter(waiting context.Context) error {
 	x.entered = 0
 	if x.q != nil {
-		x.entered = estimate(x.q.bytes)
+		x.entered = wire.Estimate(x.q.TextBytes)
 	}
 	began := time.Now()
 	err := x.s.provider.line.enter(waiting, x.s.grant.Trial, x.model(), x.entered)
@@ -131,45 +131,9 @@ func (x *exchange) model() string {
 	return x.q.Model
 }
 
-// passing reports whether an answer is for the agent. All others are the provider's trouble,
-// which may pass.
-func passing(status int) bool { return status != http.StatusTooManyRequests && status < 500 }
-
-// lasting reports whether an error that a stream begins with is the request's fault, so that
-// there is no use in trying again.
-func lasting(text string) bool {
-	var e struct {
-		Type  string          `json:"type"`
-		Code  json.RawMessage `json:"code"`
-		Error *struct {
-			Type string `json:"type"`
-		} `json:"error"` // Anthropic's is one deeper
-	}
-	if !decode([]byte(text), &e) {
-		return false
-	}
-	if e.Error != nil {
-		e.Type = e.Error.Type
-	}
-	code := strings.Trim(string(e.Code), `"`)
-	if status, err := strconv.Atoi(code); err == nil {
-		return status >= 400 && passing(status) && status != http.StatusRequestTimeout
-	}
-	for _, word := range []string{e.Type, code} {
-		switch word {
-		case "authentication_error", "permission_error", "not_found_error", "request_too_large", "billing_error", "context_length_exceeded":
-			return true
-		}
-		if strings.HasPrefix(word, "invalid_") {
-			return true
-		}
-	}
-	return false
-}
-
 // objection says how the provider refused.
 func (x *exchange) objection(status int, body []byte) string {
-	return fmt.Sprintf("provider %s answered %d: %s", x.s.provider.Name, status, clip(bytes.TrimSpace(body)))
+	return fmt.Sprintf("provider %s answered %d: %s", x.s.provider.Name, status, wire.Clip(bytes.TrimSpace(body)))
 }
 
 // maxPause bounds how long requests to a model stand still because a provider asked for it, whatever

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // users are those who hold requests back.
@@ -45,9 +47,9 @@ func TestUsersHoldRequests(t *testing.T) {
 		status   int
 		took     time.Duration
 	}{
-		{"let in time", OpenAI, 20 * time.Second, 200, 20 * time.Second},
-		{"not let", OpenAI, 0, 503, time.Minute},
-		{"not let, of the other protocol", Anthropic, 0, 529, time.Minute},
+		{"let in time", wire.OpenAI, 20 * time.Second, 200, 20 * time.Second},
+		{"not let", wire.OpenAI, 0, 503, time.Minute},
+		{"not let, of the other protocol", wire.Anthropic, 0, 529, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,8 @@ package gateway
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // heard is what an agent got of its model. Its fields are guarded by the gateway's mu.
@@ -52,10 +54,10 @@ func (x *exchange) empty(broken string) string {
 	switch {
 	case x.lost:
 		return "the answer broke off: " + broken
-	case m.text > 0, m.told && m.output > 1:
+	case m.TextBytes > 0, m.Told && m.Output > 1:
 		return ""
-	case m.err != "":
-		return clip([]byte(m.err))
+	case m.Err != "":
+		return wire.Clip([]byte(m.Err))
 	case broken != "":
 		return broken
 	}

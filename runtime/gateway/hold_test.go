@@ -17,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // trip is a provider without a network, for tests in which time does not pass by itself.
@@ -53,7 +55,7 @@ func held(t *testing.T, p Provider, f trip) *Session {
 	t.Helper()
 	p.Name, p.BaseURL, p.Key = "p", "http://provider/v1", func() (string, error) { return "sk-0123456789", nil }
 	if p.Protocol == "" {
-		p.Protocol = OpenAI
+		p.Protocol = wire.OpenAI
 	}
 	g, err := New(Options{Providers: []Provider{p}, Ledger: noBooks{}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -78,7 +80,7 @@ func another(t *testing.T, g *Gateway, trial string) *Session {
 // ask asks, and says how long that took.
 func (s *Session) ask(ctx context.Context, body string) (*httptest.ResponseRecorder, time.Duration) {
 	path := "/openai/v1/chat/completions"
-	if s.provider.Protocol == Anthropic {
+	if s.provider.Protocol == wire.Anthropic {
 		path = "/anthropic/v1/messages"
 	}
 	return s.askAt(ctx, path, body)
@@ -110,24 +112,24 @@ func TestTroubleThatPassesIsHeld(t *testing.T) {
 		trouble  func() (*http.Response, error)
 		pause    time.Duration // at least, until the second attempt
 	}{
-		"refused":               {plain, OpenAI, func() (*http.Response, error) { return nil, errors.New("connection refused") }, 300 * time.Millisecond},
-		"an error of theirs":    {plain, OpenAI, func() (*http.Response, error) { return answers(500, "") }, 300 * time.Millisecond},
-		"overloaded":            {plain, Anthropic, func() (*http.Response, error) { return answers(529, "") }, 300 * time.Millisecond},
-		"too many":              {plain, OpenAI, func() (*http.Response, error) { return answers(429, "") }, 300 * time.Millisecond},
-		"too many, for seconds": {plain, OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: 7") }, 7 * time.Second},
+		"refused":               {plain, wire.OpenAI, func() (*http.Response, error) { return nil, errors.New("connection refused") }, 300 * time.Millisecond},
+		"an error of theirs":    {plain, wire.OpenAI, func() (*http.Response, error) { return answers(500, "") }, 300 * time.Millisecond},
+		"overloaded":            {plain, wire.Anthropic, func() (*http.Response, error) { return answers(529, "") }, 300 * time.Millisecond},
+		"too many":              {plain, wire.OpenAI, func() (*http.Response, error) { return answers(429, "") }, 300 * time.Millisecond},
+		"too many, for seconds": {plain, wire.OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: 7") }, 7 * time.Second},
 		"too many, until then": {
-			plain, OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: "+date(20*time.Second)) }, 20 * time.Second,
+			plain, wire.OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: "+date(20*time.Second)) }, 20 * time.Second,
 		},
-		"too many, for no time":  {plain, OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: 0") }, 300 * time.Millisecond},
-		"away, for seconds":      {plain, OpenAI, func() (*http.Response, error) { return answers(503, "", "Retry-After: 9") }, 9 * time.Second},
-		"a stream without event": {streamed, OpenAI, func() (*http.Response, error) { return answers(200, "", sse) }, 300 * time.Millisecond},
+		"too many, for no time":  {plain, wire.OpenAI, func() (*http.Response, error) { return answers(429, "", "Retry-After: 0") }, 300 * time.Millisecond},
+		"away, for seconds":      {plain, wire.OpenAI, func() (*http.Response, error) { return answers(503, "", "Retry-After: 9") }, 9 * time.Second},
+		"a stream without event": {streamed, wire.OpenAI, func() (*http.Response, error) { return answers(200, "", sse) }, 300 * time.Millisecond},
 		"a stream that begins with an error": {
-			streamed, OpenAI, func() (*http.Response, error) {
+			streamed, wire.OpenAI, func() (*http.Response, error) {
 				return answers(200, ": wait\n\ndata: {\"error\":{\"code\":502}}\n\n", sse)
 			}, 300 * time.Millisecond,
 		},
 		"a stream that begins with theirs": {
-			streamed, Anthropic, func() (*http.Response, error) {
+			streamed, wire.Anthropic, func() (*http.Response, error) {
 				return answers(200, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n", sse)
 			}, 300 * time.Millisecond,
 		},
@@ -159,7 +161,7 @@ func TestTroubleThatPassesIsHeld(t *testing.T) {
 // After a minute the agent has the provider's own answer, and the trial knows; the first
 // answer of any kind sets that right.
 func TestTroubleThatStaysIsTold(t *testing.T) {
-	for _, protocol := range []string{OpenAI, Anthropic} {
+	for _, protocol := range []string{wire.OpenAI, wire.Anthropic} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				attempts, well := 0, false
@@ -177,7 +179,7 @@ func TestTroubleThatStaysIsTold(t *testing.T) {
 					t.Errorf("%d attempts", attempts)
 				}
 				status, kind := 503, `"type":"server_error"`
-				if protocol == Anthropic {
+				if protocol == wire.Anthropic {
 					status, kind = 529, `"type":"overloaded_error"`
 				}
 				if w.Code != status || !strings.Contains(w.Body.String(), kind) || w.Header().Get("Retry-After") != "15" {
@@ -247,8 +249,8 @@ func TestRefusalsPassAtOnce(t *testing.T) {
 // An error that a stream begins with, and that stays, passes as it is and costs nothing.
 func TestAStreamThatRefusesPassesAtOnce(t *testing.T) {
 	for protocol, event := range map[string]string{
-		OpenAI:    `{"error":{"code":400,"message":"no"}}`,
-		Anthropic: `{"type":"error","error":{"type":"invalid_request_error"}}`,
+		wire.OpenAI:    `{"error":{"code":400,"message":"no"}}`,
+		wire.Anthropic: `{"type":"error","error":{"type":"invalid_request_error"}}`,
 	} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -427,7 +429,7 @@ func TestLargeRequestsWaitForEachOther(t *testing.T) {
 			in, out := io.Pipe()
 			bodies = append(bodies, out)
 			q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/openai/v1/responses", in)
-			q.ContentLength = maxBody
+			q.ContentLength = wire.MaxBody
 			all.Go(func() {
 				w := httptest.NewRecorder()
 				if s.ServeHTTP(w, q); w.Code != 200 {
@@ -484,15 +486,15 @@ func TestRefusalsHaveTheProvidersShape(t *testing.T) {
 		want string
 	}{
 		"overloaded, OpenAI": {
-			overloaded(OpenAI, "why"), `{"error":{"message":"Overloaded: why","type":"server_error","param":null,"code":"service_unavailable"}}`,
+			overloaded(wire.OpenAI, "why"), `{"error":{"message":"Overloaded: why","type":"server_error","param":null,"code":"service_unavailable"}}`,
 		},
-		"overloaded, Anthropic": {overloaded(Anthropic, "why"), `{"error":{"type":"overloaded_error","message":"Overloaded: why"},"type":"error"}`},
+		"overloaded, Anthropic": {overloaded(wire.Anthropic, "why"), `{"error":{"type":"overloaded_error","message":"Overloaded: why"},"type":"error"}`},
 		"no money, OpenAI": {
-			spentUp(OpenAI, "why"),
+			spentUp(wire.OpenAI, "why"),
 			`{"error":{"message":"Your credit balance is too low: why.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`,
 		},
 		"no money, Anthropic": {
-			spentUp(Anthropic, "why"), `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low: why."},"type":"error"}`,
+			spentUp(wire.Anthropic, "why"), `{"error":{"type":"invalid_request_error","message":"Your credit balance is too low: why."},"type":"error"}`,
 		},
 	} {
 		var got bytes.Buffer

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // How long a list of prices holds, or that there is none, how long it is waited for, and how
@@ -80,7 +82,7 @@ func (p *provider) readList(ctx context.Context) (map[string]Price, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !decode(body, &told) {
+	if !wire.Decode(body, &told) {
 		return nil, errors.New("it is no list")
 	}
 	prices := map[string]Price{}
@@ -98,7 +100,7 @@ func (p *provider) readList(ctx context.Context) (map[string]Price, error) {
 // perMillion reads a price for one token; what is none is the other one.
 func perMillion(text string, other float64) float64 {
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 0 && n <= maxCost) {
+	if err != nil || !(n >= 0 && n <= wire.MaxCost) {
 		return other
 	}
 	return n * 1e6

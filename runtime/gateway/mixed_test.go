@@ -26,6 +26,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -193,8 +194,8 @@ func openBooks(ctx context.Context, dir, url string, trials []string) (b *books,
 	key := func() (string, error) { return realKey, nil }
 	b.gateway, err = gateway.New(gateway.Options{
 		Providers: []gateway.Provider{
-			{Name: "o", Protocol: gateway.OpenAI, BaseURL: url + "/v1", Key: key, Concurrency: 20},
-			{Name: "a", Protocol: gateway.Anthropic, BaseURL: url, Key: key},
+			{Name: "o", Protocol: wire.OpenAI, BaseURL: url + "/v1", Key: key, Concurrency: 20},
+			{Name: "a", Protocol: wire.Anthropic, BaseURL: url, Key: key},
 		},
 		Ledger: stored.NewUsageLedger(b.store), Log: slog.New(slog.DiscardHandler),
 	})

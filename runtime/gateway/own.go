@@ -3,14 +3,14 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // A provider that refuses an agent may do so for what the agent asks: for a model that the key
@@ -29,7 +29,7 @@ type silence struct {
 	why   string // what the provider has against us, since its last answer
 	asked time.Time
 	found string // when it was asked; "" = it answered
-	at    endpoint
+	at    wire.Endpoint
 	path  string // where a model is asked
 	model string
 }
@@ -96,14 +96,14 @@ func (s *Session) askItself(known silence) (objection string) {
 	ctx, cancel := context.WithTimeout(s.life, ownPatience)
 	defer cancel()
 	x := &exchange{
-		ctx: ctx, s: s, at: known.at, path: known.path, began: time.Now(), q: &question{Model: known.model},
+		ctx: ctx, s: s, at: known.at, path: known.path, began: time.Now(), q: &wire.Question{Model: known.model},
 		from: &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: http.Header{"Content-Type": {"application/json"}}},
 	}
-	if s.provider.Protocol == Anthropic {
+	if s.provider.Protocol == wire.Anthropic {
 		x.from.Header.Set("Anthropic-Version", "2023-06-01")
 	}
-	x.body = smallest(known.at.generates, known.model)
-	x.q.bytes = len(x.body)
+	x.body = known.at.Generates.SmallestQuestion(known.model)
+	x.q.TextBytes = len(x.body)
 	req, err := x.request()
 	if err != nil {
 		return err.Error()
@@ -119,43 +119,16 @@ func (s *Session) askItself(known silence) (objection string) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxError))
 	body = x.masked(body)
 	switch {
-	case refusing(res.StatusCode, body), !passing(res.StatusCode):
+	case wire.Refusing(res.StatusCode, body), !wire.Passing(res.StatusCode):
 		return x.objection(res.StatusCode, bytes.TrimSpace(body))
 	case res.StatusCode/100 != 2: // it does not like the question, and that is an answer
 		return ""
 	}
-	x.at.generates.whole(body, &x.meter)
+	x.at.Generates.Whole(body, &x.meter)
 	x.status, x.attempts = res.StatusCode, 1
 	if bad := x.book(); bad == nil {
 		x.settle(text(err))
 	}
 	x.tell()
 	return text(err)
-}
-
-// refusing reports whether an answer says that the provider does not work for this key. To
-// Anthropic an account without money is a bad request.
-func refusing(status int, body []byte) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusPaymentRequired:
-		return true
-	case http.StatusBadRequest:
-		var told struct {
-			Error struct{ Type, Message string }
-		}
-		return decode(body, &told) && (told.Error.Type == "billing_error" || strings.Contains(strings.ToLower(told.Error.Message), "credit balance"))
-	}
-	return false
-}
-
-// smallest is the body of the smallest question in a protocol.
-func smallest(g *generation, model string) []byte {
-	fields := map[string]any{"model": model}
-	if g == &responses {
-		fields["input"], fields["max_output_tokens"] = "Hi", 16
-	} else {
-		fields["messages"], fields["max_tokens"] = []map[string]string{{"role": "user", "content": "Hi"}}, 1
-	}
-	body, _ := json.Marshal(fields) // plain data always encodes
-	return body
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // ownWorld is a provider that refuses what holds the word "bad" with one status, and all else
@@ -78,7 +80,7 @@ func TestAProviderIsBlamedForWhatItRefusesUs(t *testing.T) {
 		"a model beyond its credit":     {400, 200, false, noCredit},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, protocol := range []string{OpenAI, Anthropic} {
+			for _, protocol := range []string{wire.OpenAI, wire.Anthropic} {
 				synctest.Test(t, func(t *testing.T) {
 					w := &ownWorld{bad: tc.bad, others: tc.others, says: tc.says}
 					s := w.session(t, protocol)
@@ -107,7 +109,7 @@ func TestAProviderIsBlamedForWhatItRefusesUs(t *testing.T) {
 func TestOurQuestionsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ownWorld{bad: 403, others: 403}
-		s := w.session(t, OpenAI)
+		s := w.session(t, wire.OpenAI)
 		own := func() (n int) {
 			for _, body := range w.asked {
 				if strings.Contains(body, "Hi") {
@@ -145,7 +147,7 @@ func TestOurQuestionsAreFew(t *testing.T) {
 func TestItIsWaitedForWhoIsToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ownWorld{bad: 403, others: 200, holds: 5 * time.Second}
-		s := w.session(t, OpenAI)
+		s := w.session(t, wire.OpenAI)
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
@@ -163,13 +165,13 @@ func TestItIsWaitedForWhoIsToBlame(t *testing.T) {
 func TestOurQuestionIsOfTheProgramsKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ownWorld{bad: 403, others: 200}
-		s := w.session(t, OpenAI)
+		s := w.session(t, wire.OpenAI)
 		s.ask(t.Context(), plain) // chat completions
 		s.askAt(t.Context(), "/openai/v1/responses", badModel)
 		if last := w.asked[len(w.asked)-1]; !strings.Contains(last, "messages") {
 			t.Errorf("it was asked %s", last)
 		}
-		other := w.session(t, OpenAI)
+		other := w.session(t, wire.OpenAI)
 		other.askAt(t.Context(), "/openai/v1/responses", badModel)
 		if last := w.asked[len(w.asked)-1]; !strings.Contains(last, `"input":"Hi"`) {
 			t.Errorf("it was asked %s", last)

@@ -9,13 +9,15 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // answer is one of the provider's that is passed on.
 type answer struct {
 	*http.Response
-	frames *frames // of a stream
-	first  []byte  // what it begins with, which the meter has read
+	frames *wire.Frames // of a stream
+	first  []byte       // what it begins with, which the meter has read
 	alarm  *time.Timer
 }
 
@@ -40,7 +42,7 @@ func (x *exchange) opened(res *http.Response) (*answer, error) {
 	if x.q == nil || res.StatusCode/100 != 2 || !x.streams(res.Header.Get("Content-Type")) {
 		return a, nil
 	}
-	a.frames = newFrames(res.Body)
+	a.frames = wire.NewFrames(res.Body)
 	for {
 		raw, data, err := x.next(a)
 		if err != nil {
@@ -55,9 +57,9 @@ func (x *exchange) opened(res *http.Response) (*answer, error) {
 			break
 		}
 	}
-	if x.meter.err != "" && !lasting(x.meter.err) {
-		err := errors.New(x.objection(res.StatusCode, []byte(x.meter.err)))
-		x.meter, x.sent = meter{asked: x.meter.asked}, nil
+	if x.meter.Err != "" && !wire.Lasting(x.meter.Err) {
+		err := errors.New(x.objection(res.StatusCode, []byte(x.meter.Err)))
+		x.meter, x.sent = wire.Meter{Asked: x.meter.Asked}, nil
 		a.close()
 		return nil, err
 	}
@@ -75,15 +77,15 @@ func (x *exchange) streams(kind string) bool {
 
 // next reads the next event of a stream, without the key, and has it counted.
 func (x *exchange) next(a *answer) (raw, data []byte, err error) {
-	if !x.meter.last {
+	if !x.meter.Last {
 		a.alarm.Reset(patience)
 	}
-	if raw, err = a.frames.next(); err != nil {
+	if raw, err = a.frames.Next(); err != nil {
 		return nil, nil, err
 	}
 	raw = x.masked(raw)
-	if data = dataOf(raw); data != nil {
-		x.at.generates.event(data, &x.meter)
+	if data = wire.Data(raw); data != nil {
+		x.at.Generates.Event(data, &x.meter)
 	}
 	return raw, data, nil
 }
@@ -96,9 +98,9 @@ func (x *exchange) whole(a *answer) {
 		return
 	}
 	body, err := x.slurp(a)
-	x.at.generates.whole(body, &x.meter)
-	if !x.meter.told && x.meter.err == "" && x.meter.text == 0 {
-		x.meter.text = len(body) // it broke off, or is none that we can read
+	x.at.Generates.Whole(body, &x.meter)
+	if !x.meter.Told && x.meter.Err == "" && x.meter.TextBytes == 0 {
+		x.meter.TextBytes = len(body) // it broke off, or is none that we can read
 	}
 	x.status = a.StatusCode
 	x.s.answers()
@@ -115,9 +117,9 @@ func (x *exchange) whole(a *answer) {
 
 // slurp reads all of an answer, without the key.
 func (x *exchange) slurp(a *answer) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(a.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		err = fmt.Errorf("an answer has more than %d bytes", maxBody)
+	body, err := io.ReadAll(io.LimitReader(a.Body, wire.MaxBody+1))
+	if err == nil && len(body) > wire.MaxBody {
+		err = fmt.Errorf("an answer has more than %d bytes", wire.MaxBody)
 	}
 	return x.masked(body), err
 }
@@ -134,10 +136,10 @@ func (x *exchange) stream(a *answer) {
 	x.s.answers()
 	x.header(a.Response)
 	settled, err := x.relay(a)
-	ended := errors.Is(err, io.EOF) && len(a.frames.rest()) == 0
+	ended := errors.Is(err, io.EOF) && len(a.frames.Rest()) == 0
 	switch {
 	case settled:
-	case ended && (x.meter.told || x.meter.err != ""): // without a word on its end
+	case ended && (x.meter.Told || x.meter.Err != ""): // without a word on its end
 		x.settle("")
 	default:
 		x.settle(broken(x.ctx, err))
@@ -149,13 +151,13 @@ func (x *exchange) stream(a *answer) {
 // by then.
 func (x *exchange) relay(a *answer) (settled bool, err error) {
 	for raw := a.first; ; {
-		if x.meter.last && !settled {
+		if x.meter.Last && !settled {
 			x.settle("")
 			settled = true
 			a.alarm.Reset(lingering)
 		}
-		if !x.meter.hide && !x.unheard {
-			if err := x.write(raw, !a.frames.more()); err != nil {
+		if !x.meter.Hide && !x.unheard {
+			if err := x.write(raw, !a.frames.More()); err != nil {
 				if settled || x.s.life.Err() != nil {
 					return settled, err
 				}
@@ -163,7 +165,7 @@ func (x *exchange) relay(a *answer) (settled bool, err error) {
 				x.cancel(errGone)
 			}
 		}
-		x.meter.hide = false
+		x.meter.Hide = false
 		if raw, _, err = x.next(a); err != nil {
 			return settled, err
 		}
@@ -200,7 +202,7 @@ func broken(ctx context.Context, err error) string {
 // pass passes on what no model answers, such as the list of models.
 func (x *exchange) pass() {
 	if len(x.body) > 0 {
-		fields, err := members(x.body)
+		fields, err := wire.Fields(x.body)
 		if err != nil {
 			malformed(x.protocol(), 400, "The body is no JSON object of a request: %v.", err).write(x.w)
 			return
@@ -210,9 +212,9 @@ func (x *exchange) pass() {
 			return
 		}
 	}
-	if x.path == modelsPath && x.s.grant.Closed {
+	if x.path == wire.ModelsPath && x.s.grant.Closed {
 		x.w.Header().Set("Content-Type", "application/json")
-		_, _ = x.w.Write(declared(x.protocol(), x.s.grant.Model)) // who has gone needs no answer
+		_, _ = x.w.Write(wire.ModelList(x.protocol(), x.s.grant.Model)) // who has gone needs no answer
 		return
 	}
 	a, bad := x.forward()

@@ -8,12 +8,8 @@ import (
 	"path"
 	"strings"
 	"time"
-)
 
-// Protocols of providers.
-const (
-	OpenAI    = "openai"    // chat completions and responses
-	Anthropic = "anthropic" // messages
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Provider is a model API as the settings describe it. Zero limits are none.
@@ -47,7 +43,7 @@ func newProvider(p Provider) (*provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider %q: base_url: %w", p.Name, err)
 	}
-	if p.Protocol == Anthropic {
+	if p.Protocol == wire.Anthropic {
 		base.Path = strings.TrimSuffix(base.Path, "/v1")
 	}
 	proxy := http.ProxyFromEnvironment
@@ -74,7 +70,7 @@ func newProvider(p Provider) (*provider, error) {
 			// It would carry the key elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		tellsCost: p.Protocol == OpenAI && (base.Hostname() == "openrouter.ai" || strings.HasSuffix(base.Hostname(), ".openrouter.ai")),
+		tellsCost: p.Protocol == wire.OpenAI && (base.Hostname() == "openrouter.ai" || strings.HasSuffix(base.Hostname(), ".openrouter.ai")),
 	}, nil
 }
 
@@ -127,7 +123,7 @@ func (p Provider) dearest() (most Price, ok bool) {
 // target is where a request to a path such as "/v1/messages" goes.
 func (p *provider) target(endpoint, query string) string {
 	u := *p.base
-	if p.Protocol == OpenAI {
+	if p.Protocol == wire.OpenAI {
 		endpoint = strings.TrimPrefix(endpoint, "/v1")
 	}
 	u.Path, u.RawQuery = u.Path+endpoint, query
@@ -140,7 +136,7 @@ func (p *provider) sign(h http.Header, key string) {
 	if key == "" {
 		return
 	}
-	if p.Protocol == Anthropic {
+	if p.Protocol == wire.Anthropic {
 		h.Set("X-Api-Key", key)
 		if strings.HasSuffix(p.base.Hostname(), "anthropic.com") {
 			return

@@ -3,10 +3,10 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // refusal is an answer of the gateway's own, in the shape that the provider's have.
@@ -35,7 +35,7 @@ func (r *refusal) body() []byte {
 		Message string `json:"message"`
 	}
 	var v any
-	if r.protocol == Anthropic {
+	if r.protocol == wire.Anthropic {
 		v = map[string]any{"type": "error", "error": anthropic{r.kind, r.text}}
 	} else {
 		e := openAI{Message: r.text, Type: r.kind}
@@ -59,7 +59,7 @@ func (r *refusal) write(w http.ResponseWriter) {
 
 // pick returns the first for OpenAI's protocols, the second for Anthropic's.
 func pick[T any](protocol string, openAI, anthropic T) T {
-	if protocol == Anthropic {
+	if protocol == wire.Anthropic {
 		return anthropic
 	}
 	return openAI
@@ -97,4 +97,7 @@ func unknown(protocol, what string) *refusal {
 	}
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// closedTo refuses what a closed network has no way for.
+func closedTo(protocol, what string) *refusal {
+	return malformed(protocol, 400, "The network of this task is closed, and the provider is not asked for %s.", what)
+}

@@ -2,62 +2,16 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
-	"strconv"
 	"time"
-)
 
-// Bounds of what is not known of a request to a model before it is answered.
-const (
-	maxOutput   = 128 << 10 // tokens that a model writes at most where the request does not say
-	besidesText = 1 << 10   // tokens of a prompt that are no text of the request: roles, tools
-	maxAnswers  = 128       // to one request
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // reservePatience is how many times the hold a request waits for others to end, so that there is
 // room for it in the budget. They may take minutes.
 const reservePatience = 5
-
-// outputs are the fields that bound what a model writes, by the protocol: a field that the provider
-// does not know bounds nothing.
-func (g *generation) outputs() []string {
-	switch g {
-	case &completions:
-		return []string{"max_completion_tokens", "max_tokens"}
-	case &responses:
-		return []string{"max_output_tokens"}
-	}
-	return []string{"max_tokens"}
-}
-
-// boundOf is what a request takes at most: a token for each byte of its text, and as many as the
-// model may write.
-func boundOf(g *generation, q *question) tokens {
-	t := tokens{input: int64(q.bytes) + besidesText}
-	for _, name := range g.outputs() {
-		t.output = max(t.output, number(q.fields[name]))
-	}
-	if t.output == 0 {
-		t.output = maxOutput
-	}
-	if answers := number(q.fields["n"]); answers > 1 && g == &completions {
-		t.output = min(t.output, maxTokens) * min(answers, maxAnswers)
-	}
-	t.input, t.output = min(t.input, maxTokens), min(t.output, maxTokens)
-	t.written = t.input // what is written to a cache may be dearer
-	return t
-}
-
-// number is a positive number, 0 where the text is none.
-func number(raw json.RawMessage) int64 {
-	n, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || !(n > 0) {
-		return 0
-	}
-	return int64(min(math.Ceil(n), maxTokens))
-}
 
 // reservation is the part of a budget that requests under way may take.
 type reservation struct {
@@ -86,13 +40,13 @@ func (b Budget) fits(spent Usage, held, more reservation) bool {
 // reserve keeps the part of the budgets that the exchange may take. It waits for those under way
 // while there is no room.
 func (x *exchange) reserve() *refusal {
-	x.bound = boundOf(x.at.generates, x.q)
+	x.bound = x.at.Generates.Bound(x.q)
 	g, s := x.s.gateway, x.s
 	each, total := s.limits()
 	if each == (Budget{}) && total == (Budget{}) {
 		return nil
 	}
-	more := reservation{requests: 1, tokens: x.bound.input + x.bound.output, usd: x.mostUSD(each.USD > 0 || total.USD > 0)}
+	more := reservation{requests: 1, tokens: x.bound.Input + x.bound.Output, usd: x.mostUSD(each.USD > 0 || total.USD > 0)}
 	ctx, cancel := context.WithTimeoutCause(x.ctx, reservePatience*g.opts.Hold, errCrowded)
 	defer cancel()
 	for {
@@ -126,12 +80,12 @@ func (x *exchange) mostUSD(limited bool) float64 {
 		return math.Inf(1)
 	}
 	price.CacheWrite = max(price.Input, price.Cached, price.CacheWrite, price.CacheWrite1h)
-	return x.bound.usage(price, true).CostUSD
+	return usageOf(x.bound, price, true).CostUSD
 }
 
 // priced looks a price up where the settings have none: the list of the provider may tell.
 func (x *exchange) priced() {
-	if _, ok := x.prices(tokens{}); ok {
+	if _, ok := x.prices(wire.Tokens{}); ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, listPatience+time.Second)

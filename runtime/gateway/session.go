@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Session is what one try has of the gateway: an HTTP handler for its agent. It is open
@@ -184,7 +185,7 @@ const (
 
 // prefix is where the session's provider is found.
 func (s *Session) prefix() string {
-	if s.provider.Protocol == Anthropic {
+	if s.provider.Protocol == wire.Anthropic {
 		return AnthropicPrefix
 	}
 	return OpenAIPrefix

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"time"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Transport reaches the session from within the daemon, without a network: an HTTP client with
@@ -91,8 +93,8 @@ func (w *recorder) WriteHeader(status int) {
 
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	if w.body.Len()+len(p) > maxBody {
-		w.err = fmt.Errorf("it has more than %d bytes", maxBody)
+	if w.body.Len()+len(p) > wire.MaxBody {
+		w.err = fmt.Errorf("it has more than %d bytes", wire.MaxBody)
 		return 0, w.err
 	}
 	return w.body.Write(p)

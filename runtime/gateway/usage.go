@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"context"
-	"math"
-	"strconv"
+
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // Usage is what requests to models cost. Its JSON names are those of the records.
@@ -40,106 +40,21 @@ type Price struct {
 	CacheWrite1h float64
 }
 
-// tokens is what a provider says of one exchange, or what was counted in its place.
-type tokens struct {
-	input, cached, written, output int64 // input is the whole prompt, cached and written are of it
-	hour                           int64 // of written, for an hour
-	estimated                      int64
-	reported                       *float64 // cost, by providers that tell it
-}
-
-// maxTokens and maxCost are more than any exchange takes: what is beyond them is no number.
-const (
-	maxTokens = 100e6
-	maxCost   = 10e3 // dollars
-)
-
-// count is a number of tokens as a provider writes it. What is no such number is -1.
-type count int64
-
-// UnmarshalJSON implements json.Unmarshaler. It never fails, so that the rest is read.
-func (c *count) UnmarshalJSON(text []byte) error {
-	if string(text) == "null" {
-		return nil
-	}
-	n, err := strconv.ParseFloat(string(text), 64)
-	if *c = count(n); err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
-		*c = -1
-	}
-	return nil
-}
-
-// cost is a number of dollars as a provider writes it. What is no such number is negative.
-type cost float64
-
-// UnmarshalJSON implements json.Unmarshaler. It never fails, so that the rest is read.
-func (c *cost) UnmarshalJSON(text []byte) error {
-	n, err := strconv.ParseFloat(string(text), 64)
-	if *c = cost(n); err != nil || !(n >= 0 && n <= maxCost) {
-		*c = -1
-	}
-	return nil
-}
-
-// usageTold is what a provider that speaks OpenAI's says of an exchange.
-type usageTold struct {
-	input, cached, written, output count
-	reasoning, total               count
-	cost                           *cost
-}
-
-// told makes tokens of what a provider says of a whole exchange; ok is false where that
-// cannot be. What caches had to do with is a part of the prompt.
-func told(u usageTold) (t tokens, ok bool) {
-	if u.input < 0 || u.cached < 0 || u.output < 0 {
-		return tokens{}, false
-	}
-	cached := min(u.cached, u.input)
-	t = tokens{
-		input: int64(u.input), cached: int64(cached), written: int64(max(min(u.written, u.input-cached), 0)),
-		output: int64(min(u.output+u.beside(), maxTokens)),
-	}
-	reported := u.cost
-	if reported != nil && *reported >= 0 {
-		t.reported = (*float64)(reported)
-	}
-	return t, true
-}
-
-// beside is what a model took to reason where that is not within the output. With most
-// providers it is; with others the total says that it is not, or that it is more than all of
-// the output.
-func (u usageTold) beside() count {
-	switch {
-	case u.reasoning <= 0:
-		return 0
-	case u.total > 0:
-		return max(min(u.total-u.input-u.output, u.reasoning), 0)
-	case u.reasoning > u.output:
-		return u.reasoning
-	}
-	return 0
-}
-
-// usage prices an exchange. A provider's own word on the cost counts where no price is set.
-func (t tokens) usage(p Price, priced bool) Usage {
+// usageOf prices an exchange. A provider's own word on the cost counts where no price is set.
+func usageOf(t wire.Tokens, p Price, priced bool) Usage {
 	u := Usage{
-		InputTokens: t.input, OutputTokens: t.output, CachedTokens: t.cached, EstimatedTokens: t.estimated, Requests: 1,
+		InputTokens: t.Input, OutputTokens: t.Output, CachedTokens: t.Cached, EstimatedTokens: t.Estimated, Requests: 1,
 	}
 	switch {
 	case priced:
-		plain := max(t.input-t.cached-t.written, 0)
-		u.CostUSD = (float64(plain)*p.Input + float64(t.cached)*p.Cached + float64(t.output)*p.Output +
-			float64(t.written-t.hour)*p.CacheWrite + float64(t.hour)*p.CacheWrite1h) / 1e6
-	case t.reported != nil:
-		u.CostUSD = *t.reported
+		plain := max(t.Input-t.Cached-t.Written, 0)
+		u.CostUSD = (float64(plain)*p.Input + float64(t.Cached)*p.Cached + float64(t.Output)*p.Output +
+			float64(t.Written-t.Hour)*p.CacheWrite + float64(t.Hour)*p.CacheWrite1h) / 1e6
+	case t.Reported != nil:
+		u.CostUSD = *t.Reported
 	}
 	return u
 }
-
-// estimate counts the tokens of so many bytes of text: about four bytes make one in English
-// and in code. It is only used where nobody tells a number.
-func estimate(bytes int) int64 { return int64(bytes+3) / 4 }
 
 // Budget bounds what may be spent; zero is no limit.
 type Budget struct {

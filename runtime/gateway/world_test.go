@@ -19,6 +19,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 )
 
 // realKey is the key that no agent may see, and placeholder the one that no provider may see.
@@ -118,9 +119,9 @@ func (l *logged) String() string {
 
 // provider is one of a scripted server, or of any other.
 func provider(url string, protocol modeltest.Protocol) gateway.Provider {
-	p := gateway.Provider{Name: "p", Protocol: gateway.OpenAI, BaseURL: url + "/v1", Key: func() (string, error) { return realKey, nil }}
+	p := gateway.Provider{Name: "p", Protocol: wire.OpenAI, BaseURL: url + "/v1", Key: func() (string, error) { return realKey, nil }}
 	if protocol == modeltest.Messages {
-		p.Protocol, p.BaseURL = gateway.Anthropic, url
+		p.Protocol, p.BaseURL = wire.Anthropic, url
 	}
 	return p
 }

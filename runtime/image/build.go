@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
+	"github.com/assayd/assayd/runtime/image/clone"
 )
 
 // cleanupTime is what removing a build container may take after its build is over.
@@ -248,4 +250,20 @@ func (s *buildStep) makeDirs(ctx context.Context, dir string) error {
 		}
 		return nil
 	})
+}
+
+// clone puts a clone, cut at the commit, into workdir.
+func (s *buildStep) clone(ctx context.Context) error {
+	if s.recipe.Repo == nil {
+		return nil
+	}
+	repo := *s.recipe.Repo
+	dir, when, err := s.b.mirrors.Cut(ctx, repo)
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, s.recipe.Workdir, func(tw *tar.Writer) error { return clone.TarFolder(tw, dir, when) })
 }

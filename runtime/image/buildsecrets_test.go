@@ -308,3 +308,15 @@ func TestAptUsesTheMirrorOnlyWhilePackagesAreInstalled(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestAPasswordOfAMirrorIsInNoMessage(t *testing.T) {
+	b := New(Options{CacheDir: t.TempDir(), BuildSecrets: BuildSecrets{
+		Mirrors: map[string]string{"git": "http://bot:s3cr3tword@127.0.0.1:1"}, Forge: "https://ghe.example",
+	}})
+	for _, from := range []string{"https://github.com/owner/name", "https://ghe.example/owner/name"} {
+		_, err := b.Mirrors().Clone(t.Context(), task.Repo{URL: from, Commit: strings.Repeat("1", 40)})
+		if err == nil || !strings.Contains(err.Error(), "git fetch") || !strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "s3cr3tword") {
+			t.Errorf("%s: got %v", from, err)
+		}
+	}
+}

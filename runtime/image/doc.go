@@ -12,6 +12,8 @@
 // A part may be made from the text of a Dockerfile instead, which is followed here, instruction
 // by instruction, in the same way; and the hidden tests of a judge may come as a patch.
 //
+// Repositories are cut and audited in package clone; Dockerfiles are read in package dockerfile.
+//
 // What the settings give to commands (secrets, mirrors, a proxy) decides no name and stays in
 // no image. Registries are reached through the engine.
 //

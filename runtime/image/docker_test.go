@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -90,14 +91,14 @@ func in(t *testing.T, e *docker.Engine, owner string, img Built) func(line strin
 }
 
 func TestWorkAndJudgeImagesOfARepositoryOnDocker(t *testing.T) {
-	h := makeHistory(t)
+	h := gittest.MakeHistory(t)
 	b, e, owner := builderOnDocker(t, []string{"sleep", "1h"}, trees{
 		"skeleton": {"src/": "", "src/new.py": "pass\n"}, "hidden": {"tests/": "", "tests/test_b.py": "assert 1\n"},
 	})
 	needPython(t, e)
 	tk := task.Task{
 		Benchmark: "edge", Name: "Repo." + owner, Image: pythonBase, Workdir: "/srv/deep/workspace",
-		Repo: &task.Repo{URL: h.dir, Commit: h.base},
+		Repo: &task.Repo{URL: h.Dir, Commit: h.Base},
 		Work: task.Part{
 			User: "agent", Env: map[string]string{"LEVEL": "1"},
 			Context: task.Tree{Digest: "skeleton"}, Files: map[string]string{"bin/run.sh": "#!/bin/sh\necho ran $LEVEL\n"},
@@ -119,7 +120,7 @@ func TestWorkAndJudgeImagesOfARepositoryOnDocker(t *testing.T) {
 	}
 
 	sh := in(t, e, owner, work)
-	checkCut(t, h, func(args ...string) string {
+	h.CheckCut(t, func(args ...string) string {
 		line := "git"
 		for _, a := range args {
 			line += " '" + a + "'"
@@ -136,8 +137,8 @@ func TestWorkAndJudgeImagesOfARepositoryOnDocker(t *testing.T) {
 		"stat -c %U:%G .":             "agent:agent",
 		"stat -c %a /srv /srv/deep .": "755\n755\n755",
 		"bin/run.sh":                  "ran 1",
-		"cat head.txt":                h.base + "\n1",
-		"cat hard soft":               h.base + "\n1\n" + h.base + "\n1",
+		"cat head.txt":                h.Base + "\n1",
+		"cat hard soft":               h.Base + "\n1\n" + h.Base + "\n1",
 		"stat -c %h head.txt":         "2",
 		"find / -path /proc -prune -o \\( -name 'test_b*' -o -name x.txt -o -name status -path '/opt/*' \\) -print 2>/dev/null || true": "",
 		"echo new > src/b.txt && git -c user.name=a -c user.email=a commit -qam x && git log --oneline | wc -l":                         "3",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/image/dockerfile"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -230,7 +231,7 @@ func TestDockerfilesThatCannotBeFollowed(t *testing.T) {
 		{"FROM python:1\nRUN --mount=type=ssh true", "--mount=type=ssh is not supported"},
 		{"FROM python:1\nRUN --mount=type=bind,target=/x true", "--mount=type=bind is not supported"},
 		{"FROM python:1\n\nRUN fail", "dockerfile[3] ended with exit code 2: fail"},
-		{"FROM python:1\n" + strings.Repeat("#", maxDockerfile), "is the most"},
+		{"FROM python:1\n" + strings.Repeat("#", dockerfile.MaxSize), "is the most"},
 	} {
 		b, _, _ := builderOnFake(t, trees{"context": {
 			"a.txt": "a", "one.log": "", ".dockerignore": "*.log\n", "bad.tar": packedTree(t, "../x", "", false), "x.tar.xz": "\xfd7zXZ\x00",

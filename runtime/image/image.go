@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
+	"github.com/assayd/assayd/runtime/image/clone"
+	"github.com/assayd/assayd/runtime/image/dockerfile"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -87,7 +89,7 @@ type Builder struct {
 	slots   chan struct{}
 	builds  *flights
 	arrived *sync.Map // names that were pulled and not yet told of
-	mirrors *mirrors
+	mirrors *clone.Mirrors
 	patches *patch.DiffService
 
 	silence, runtime time.Duration
@@ -118,7 +120,7 @@ func New(o Options) *Builder {
 		slots:   make(chan struct{}, max(o.MaxBuilds, 1)),
 		builds:  &flights{},
 		arrived: &sync.Map{},
-		mirrors: &mirrors{dir: o.CacheDir, hub: o.BuildSecrets.Mirrors["git"], forge: o.BuildSecrets.Forge, hide: o.BuildSecrets.hide},
+		mirrors: &clone.Mirrors{Dir: o.CacheDir, Hub: o.BuildSecrets.Mirrors["git"], Forge: o.BuildSecrets.Forge, Hide: o.BuildSecrets.hide},
 		patches: patch.New(filepath.Join(o.CacheDir, "patches")),
 		silence: maxSilence, runtime: maxRuntime,
 	}
@@ -128,9 +130,8 @@ func New(o Options) *Builder {
 	return b
 }
 
-// Tidy removes what a former Builder that was killed left in the cache folder. It is called
-// before anything is built.
-func (b *Builder) Tidy() error { return b.mirrors.tidy() }
+// Mirrors are the copies of remote repositories that the Builder clones from.
+func (b *Builder) Mirrors() *clone.Mirrors { return b.mirrors }
 
 // Resolve returns the image that ref names: the local one, else what its registry has for
 // the platform. An image that is in neither place is container.ErrNotFound; where the registry
@@ -240,11 +241,11 @@ func begins(p task.Part, role, platform string) (string, error) {
 	if p.Dockerfile == "" {
 		return p.Image, nil
 	}
-	d, err := readDockerfile(p.Dockerfile, platform)
+	d, err := dockerfile.Read(p.Dockerfile, platform)
 	if err != nil {
 		return "", &SetupError{Role: role, Attribute: "dockerfile", Reason: err}
 	}
-	return d.from, nil
+	return d.From, nil
 }
 
 // parent finds the image that a part is made from: the one that it names itself, or the

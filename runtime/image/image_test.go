@@ -22,6 +22,8 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 )
 
+var errNoTree = errors.New("no such tree")
+
 // trees is a Trees of files by digest.
 type trees map[string]map[string]string
 

@@ -38,10 +38,7 @@ func (s *buildStep) handOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.b.mirrors.prepare(); err != nil {
-		return err
-	}
-	spool, err := os.CreateTemp(s.b.opts.CacheDir, spoolPrefix)
+	spool, err := s.b.mirrors.Spool()
 	if err != nil {
 		return fmt.Errorf("hand workdir over: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -169,7 +170,7 @@ func TestThePatchOfAJudgeOnDocker(t *testing.T) {
 	b, e, owner := builderOnDocker(t, []string{"/.guest/guest", "hold"}, trees{"hidden": {"tests/test_a.py": "assert 1\n"}})
 	needPython(t, e)
 	dir, main := t.TempDir(), filepath.Join(t.TempDir(), "main.go")
-	write(t, main, guestSource)
+	gittest.Write(t, main, guestSource)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "guest"), main)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
+	"github.com/assayd/assayd/runtime/git/gittest"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -427,11 +428,11 @@ func TestAnImageThatAnotherTaskHadBuiltIsPushedUnderItsOwnName(t *testing.T) {
 }
 
 func TestASharedWorkImageOnDocker(t *testing.T) {
-	h := makeHistory(t)
+	h := gittest.MakeHistory(t)
 	b, e, owner := builderOnDocker(t, []string{"sleep", "1h"}, trees{"one": {"tests/test_one.py": "assert 1\n"}, "two": {"tests/test_two.py": "assert 2\n"}})
 	needPython(t, e)
 	one := task.Task{
-		Benchmark: "edge", Name: "one." + owner, Image: pythonBase, Workdir: "/testbed", Repo: &task.Repo{URL: h.dir, Commit: h.base},
+		Benchmark: "edge", Name: "one." + owner, Image: pythonBase, Workdir: "/testbed", Repo: &task.Repo{URL: h.Dir, Commit: h.Base},
 		// What an install script can see tells it for which task it runs as little as what it is given.
 		Work:  task.Part{Setup: []string{"date +%s%N >/installed; (env; cat /etc/hosts /etc/hostname /proc/*/cmdline /proc/self/mountinfo /proc/self/cgroup) >/seen"}},
 		Judge: task.Judge{Part: task.Part{Context: task.Tree{Digest: "one"}}},

@@ -24,6 +24,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining/archive"
@@ -279,7 +280,7 @@ func (w *fixture) options(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	p := gateway.Provider{
-		Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil },
+		Name: "p", Protocol: wire.OpenAI, BaseURL: "http://model.test/v1", Key: func() (string, error) { return "key", nil },
 		Prices: map[string]gateway.Price{"m": {Input: 1000, Output: 10_000}}, // 0.2 dollars an answer
 	}
 	if w.model != nil {

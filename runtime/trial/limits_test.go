@@ -13,6 +13,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -84,7 +85,7 @@ func (p scriptedProvider) RoundTrip(q *http.Request) (*http.Response, error) {
 func askedFor(t *testing.T, long time.Duration, answers scriptedProvider) *gateway.Session {
 	t.Helper()
 	g, err := gateway.New(gateway.Options{
-		Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://provider.example/v1", Key: func() (string, error) { return "key", nil }, Transport: answers}},
+		Providers: []gateway.Provider{{Name: "p", Protocol: wire.OpenAI, BaseURL: "http://provider.example/v1", Key: func() (string, error) { return "key", nil }, Transport: answers}},
 		Ledger:    pastLedger{}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

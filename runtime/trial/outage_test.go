@@ -12,6 +12,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
@@ -35,7 +36,7 @@ func models(t *testing.T, status int, before int64) *gateway.Gateway {
 	}))
 	t.Cleanup(provider.Close)
 	g, err := gateway.New(gateway.Options{
-		Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: provider.URL, Key: func() (string, error) { return "key", nil }}},
+		Providers: []gateway.Provider{{Name: "p", Protocol: wire.OpenAI, BaseURL: provider.URL, Key: func() (string, error) { return "key", nil }}},
 		Ledger:    pastLedger{before}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -74,7 +75,7 @@ func TestAHoldOfRequestsIsAnOutage(t *testing.T) {
 		{"it tries until the deadline", 5, guest.EndedDeadline, 1, Unresolved},
 	} {
 		g, err := gateway.New(gateway.Options{
-			Providers: []gateway.Provider{{Name: "p", Protocol: gateway.OpenAI, BaseURL: "http://provider.test", Key: func() (string, error) { return "key", nil }}},
+			Providers: []gateway.Provider{{Name: "p", Protocol: wire.OpenAI, BaseURL: "http://provider.test", Key: func() (string, error) { return "key", nil }}},
 			Ledger:    pastLedger{tt.before}, Log: slog.New(slog.DiscardHandler), Hold: time.Millisecond,
 			HeldBack: func(gateway.Account, string) (string, <-chan struct{}) { return "run.r is paused by anna", nil },
 		})
