@@ -38,7 +38,7 @@ func TestOperatorsActOnPages(t *testing.T) {
 	}
 	for path, says := range map[string][]string{
 		"/act?verb=throttle&target=run.r":       {`name="amount"`, "Trials at once"},
-		"/act?verb=extend&target=r.e1.0a1b2c3d": {`name="amount"`, "stays what is reported"},
+		"/act?verb=extend&target=r.e1.0a1b2c3d": {`name="amount"`, "stays the one that is reported"},
 		"/act?verb=drain&target=all":            {`name="text"`, "Nothing new begins anywhere"},
 		"/":                                     {`href="/act?target=all&amp;verb=pause"`, `href="/act?target=all&amp;verb=drain"`},
 	} {
