@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"sync"
-	"syscall"
-	"time"
 
+	"github.com/assayd/assayd/contrib/bench/cellhost"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/runtime/container/docker"
 )
@@ -25,18 +21,17 @@ const (
 	// counts to the last.
 	cellsBound = 2
 	// Bounds on the absolute figures, at largeRun cells.
-	largeRun     = 10_000
-	statusBound  = 200.0  // ms until a status is answered
-	waitBound    = 50.0   // ms that another request waits meanwhile
-	reportBound  = 2000.0 // ms of CPU
-	cellsRepeats = 7      // of what is asked
-	pageRows     = 200    // of a page
+	largeRun    = 10_000
+	statusBound = 200.0  // ms until a status is answered
+	waitBound   = 50.0   // ms that another request waits meanwhile
+	reportBound = 2000.0 // ms of CPU
+	pageRows    = 200    // of a page
 )
 
 // cells measures what an event and an answer cost by how many cells of the run are finished, on the
 // packages of this tree and an engine in memory. All figures but the wait are of CPU.
 func cells(ctx context.Context, _ options, _ *docker.Engine) (all []result.Result, err error) {
-	pattern, err := onePattern(ctx)
+	pattern, err := cellhost.OnePattern(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -102,59 +97,59 @@ func absolute(name, what string, ms, bound float64) result.Result {
 }
 
 // costsWith measures with so many finished cells, in milliseconds.
-func costsWith(ctx context.Context, pattern *pattern, n int) (costs map[string]float64, err error) {
+func costsWith(ctx context.Context, pattern *cellhost.Pattern, n int) (costs map[string]float64, err error) {
 	dir, err := os.MkdirTemp("/tmp", "bc") // short, because sockets lie in it
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h, err := newCellHost(ctx, dir, n+endings)
+	h, err := cellhost.New(ctx, dir, n+cellhost.Endings)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	if err := pattern.fill(ctx, h, n); err != nil {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if err := pattern.Fill(ctx, h, n); err != nil {
 		return nil, err
 	}
 	costs = map[string]float64{}
-	if costs["first_start"], err = h.started(ctx, h.filled); err != nil {
+	if costs["first_start"], err = h.Started(ctx, h.Filled); err != nil {
 		return nil, err
 	}
-	h.stop()
+	h.Stop()
 	starts := []float64{}
 	for range 3 {
-		cost, err := h.started(ctx, func(context.Context) error { return nil })
+		cost, err := h.Started(ctx, func(context.Context) error { return nil })
 		if err != nil {
 			return nil, err
 		}
 		starts = append(starts, cost)
-		h.stop()
+		h.Stop()
 	}
 	costs["start"] = slices.Min(starts)
-	if _, err := h.started(ctx, func(context.Context) error { return nil }); err != nil {
+	if _, err := h.Started(ctx, func(context.Context) error { return nil }); err != nil {
 		return nil, err
 	}
-	defer h.stop()
-	return costs, errors.Join(h.asked(ctx, n, costs), h.events(ctx, costs))
+	defer h.Stop()
+	return costs, errors.Join(asked(ctx, h, n, costs), h.Events(ctx, costs))
 }
 
 // asked measures answers. Of each the least counts: others work on the machine, too.
-func (h *cellHost) asked(ctx context.Context, finished int, costs map[string]float64) error {
+func asked(ctx context.Context, h *cellhost.Host, finished int, costs map[string]float64) error {
 	const status, report = "/v1/status?address=run.r&trials=50", "/v1/report?run=run.r" // as the command line asks
 	var err error
-	if costs["report"], costs["report_wall"], err = h.ask(ctx, report); err != nil { // it is kept from now on
+	if costs["report"], costs["report_wall"], err = h.Ask(ctx, report); err != nil { // it is kept from now on
 		return err
 	}
-	if _, _, err := h.ask(ctx, status); err != nil { // has the summary made
+	if _, _, err := h.Ask(ctx, status); err != nil { // has the summary made
 		return err
 	}
-	if err := h.quiet(ctx); err != nil {
+	if err := h.Quiet(ctx); err != nil {
 		return err
 	}
 	for name, path := range map[string]string{"status": status, "page": fmt.Sprintf("/v1/trials?run=run.r&limit=%d", pageRows), "report_kept": report} {
 		var cpu, wall []float64
-		for range cellsRepeats {
-			c, w, err := h.ask(ctx, path)
+		for range cellhost.Repeats {
+			c, w, err := h.Ask(ctx, path)
 			if err != nil {
 				return err
 			}
@@ -163,25 +158,25 @@ func (h *cellHost) asked(ctx context.Context, finished int, costs map[string]flo
 		costs[name], costs[name+"_wall"] = slices.Min(cpu), slices.Min(wall)
 	}
 	costs["page"] *= pageRows / float64(min(pageRows, finished)) // the page of a small run has fewer rows
-	return h.meanwhile(ctx, status, costs)
+	return meanwhile(ctx, h, status, costs)
 }
 
 // meanwhile measures how long another request waits while a status is asked for again and again.
-func (h *cellHost) meanwhile(ctx context.Context, status string, costs map[string]float64) (err error) {
+func meanwhile(ctx context.Context, h *cellhost.Host, status string, costs map[string]float64) (err error) {
 	asking, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	var failed error
 	others.Go(func() {
 		for asking.Err() == nil && failed == nil {
-			if _, _, err := h.ask(asking, status); err != nil && asking.Err() == nil {
+			if _, _, err := h.Ask(asking, status); err != nil && asking.Err() == nil {
 				failed = err
 			}
 		}
 	})
 	defer func() { stop(); others.Wait(); err = errors.Join(err, failed) }()
 	var waits []float64
-	for range 5 * cellsRepeats {
-		_, wall, err := h.ask(ctx, "/v1/status?address=run.other")
+	for range 5 * cellhost.Repeats {
+		_, wall, err := h.Ask(ctx, "/v1/status?address=run.other")
 		if err != nil {
 			return err
 		}
@@ -189,46 +184,4 @@ func (h *cellHost) meanwhile(ctx context.Context, status string, costs map[strin
 	}
 	costs["wait"] = result.Quantile(waits, 0.9)
 	return nil
-}
-
-// ask makes a request and returns what this process took for it and how long it took, in
-// milliseconds.
-func (h *cellHost) ask(ctx context.Context, path string) (cpu, wall float64, err error) {
-	_, cpu, wall, err = h.answer(ctx, path)
-	return cpu, wall, err
-}
-
-// answer is ask with what is answered.
-func (h *cellHost) answer(ctx context.Context, path string) (text []byte, cpu, wall float64, err error) {
-	address, err := url.Parse("http://assayd" + path)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	before, began := processCPU(), time.Now()
-	answer, err := h.client.Do(q)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	defer func() { _ = answer.Body.Close() }() // only read
-	text, err = io.ReadAll(answer.Body)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, 0, 0, fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, text)
-	}
-	return text, result.Milliseconds(processCPU() - before), result.Milliseconds(time.Since(began)), nil
-}
-
-// processCPU is what this process has taken until now.
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // it does not fail for the process itself
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

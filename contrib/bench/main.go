@@ -6,7 +6,7 @@
 // had made. With -base it measures two programs in turns and compares them.
 //
 // `make bench` and `make bench-compare` build what it needs and call it. Start reading at
-// subjects; report.go has the arithmetic, world.go the daemon under measurement, and each
+// subjects; package result has the arithmetic, world.go the daemon under measurement, and each
 // other file one subject.
 package main
 

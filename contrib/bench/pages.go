@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/assayd/assayd/contrib/bench/cellhost"
 	"github.com/assayd/assayd/contrib/bench/client"
 	"github.com/assayd/assayd/contrib/bench/result"
 	"github.com/assayd/assayd/daemon/web"
@@ -37,7 +38,7 @@ const (
 
 // pages measures what people wait for in a browser, on a run of ten thousand cells.
 func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result.Result, err error) {
-	pattern, err := onePattern(ctx)
+	pattern, err := cellhost.OnePattern(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,20 +47,20 @@ func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result.Resul
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h, err := newCellHost(ctx, dir, largeRun)
+	h, err := cellhost.New(ctx, dir, largeRun)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
-	if err := pattern.fill(ctx, h, largeRun); err != nil {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if err := pattern.Fill(ctx, h, largeRun); err != nil {
 		return nil, err
 	}
-	if _, err := h.started(ctx, h.filled); err != nil {
+	if _, err := h.Started(ctx, h.Filled); err != nil {
 		return nil, err
 	}
-	defer h.stop()
+	defer h.Stop()
 	costs := map[string]float64{}
-	if err := h.looked(ctx, costs); err != nil {
+	if err := looked(ctx, h, costs); err != nil {
 		return nil, err
 	}
 	return []result.Result{
@@ -72,17 +73,17 @@ func pages(ctx context.Context, _ options, _ *docker.Engine) (all []result.Resul
 }
 
 // looked measures what a browser waits for.
-func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
-	if err := h.login(ctx); err != nil {
+func looked(ctx context.Context, h *cellhost.Host, costs map[string]float64) error {
+	if err := login(ctx, h); err != nil {
 		return err
 	}
 	for name, path := range map[string]string{"run": "/runs/r", "list": "/runs/r?part=trials"} {
-		if _, _, err := h.ask(ctx, path); err != nil { // the report is made, and kept
+		if _, _, err := h.Ask(ctx, path); err != nil { // the report is made, and kept
 			return err
 		}
 		var waits []float64
-		for range cellsRepeats {
-			_, wall, err := h.ask(ctx, path)
+		for range cellhost.Repeats {
+			_, wall, err := h.Ask(ctx, path)
 			if err != nil {
 				return err
 			}
@@ -90,25 +91,25 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 		}
 		costs[name] = result.Quantile(waits, 0.5)
 	}
-	if err := h.besides(ctx, costs); err != nil {
+	if err := besides(ctx, h, costs); err != nil {
 		return err
 	}
-	path, err := h.longTrajectory(ctx)
+	path, err := longTrajectory(ctx, h)
 	if err != nil {
 		return err
 	}
-	if _, costs["reading"], err = h.ask(ctx, path); err != nil {
+	if _, costs["reading"], err = h.Ask(ctx, path); err != nil {
 		return err
 	}
 	if err := client.Until(ctx, "the trajectory is read", 50*time.Millisecond, func() (bool, error) {
-		text, _, _, err := h.answer(ctx, path)
+		text, _, _, err := h.Answer(ctx, path)
 		return !bytes.Contains(text, []byte(`aria-busy="true"`)), err
 	}); err != nil {
 		return err
 	}
 	var waits []float64
-	for range cellsRepeats {
-		_, wall, err := h.ask(ctx, path)
+	for range cellhost.Repeats {
+		_, wall, err := h.Ask(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -119,17 +120,17 @@ func (h *cellHost) looked(ctx context.Context, costs map[string]float64) error {
 }
 
 // login gives the host's client a session.
-func (h *cellHost) login(ctx context.Context) (err error) {
-	if h.client.Jar, err = cookiejar.New(nil); err != nil {
+func login(ctx context.Context, h *cellhost.Host) (err error) {
+	if h.Client.Jar, err = cookiejar.New(nil); err != nil {
 		return err
 	}
-	code, _ := h.sessions.Code(web.Viewer)
+	code, _ := h.Sessions.Code(web.Viewer)
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://assayd/login", strings.NewReader(url.Values{"secret": {code}, "to": {"/specs"}}.Encode()))
 	if err != nil {
 		return err
 	}
 	q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer, err := h.client.Do(q)
+	answer, err := h.Client.Do(q)
 	if err != nil {
 		return err
 	}
@@ -140,14 +141,14 @@ func (h *cellHost) login(ctx context.Context) (err error) {
 }
 
 // besides measures how long a status takes while browsers look at a page.
-func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err error) {
+func besides(ctx context.Context, h *cellhost.Host, costs map[string]float64) (err error) {
 	looking, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	failed := make(chan error, pageClients)
 	for range pageClients {
 		others.Go(func() {
 			for looking.Err() == nil {
-				if _, _, err := h.ask(looking, "/runs/r"); err != nil && looking.Err() == nil {
+				if _, _, err := h.Ask(looking, "/runs/r"); err != nil && looking.Err() == nil {
 					failed <- err
 					return
 				}
@@ -159,12 +160,12 @@ func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err e
 		})
 	}
 	var waits []float64
-	for range 20 * cellsRepeats {
+	for range 20 * cellhost.Repeats {
 		select {
 		case <-time.After(besidePause): // all of them at once would be over before the first page is made
 		case <-ctx.Done():
 		}
-		_, wall, aerr := h.ask(ctx, "/v1/status?address=run.other")
+		_, wall, aerr := h.Ask(ctx, "/v1/status?address=run.other")
 		if aerr != nil {
 			err = aerr
 			break
@@ -183,9 +184,9 @@ func (h *cellHost) besides(ctx context.Context, costs map[string]float64) (err e
 }
 
 // longTrajectory lays a transcript of 54 MB beside a trial, and returns the address of the page in its middle.
-func (h *cellHost) longTrajectory(ctx context.Context) (path string, err error) {
+func longTrajectory(ctx context.Context, h *cellhost.Host) (path string, err error) {
 	id := ""
-	if err := h.store.View(ctx, func(tx *store.Tx) error {
+	if err := h.Store.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.TrialsAfter("", 1)
 		if err == nil && len(rows) == 1 {
 			id = rows[0].ID
@@ -194,7 +195,7 @@ func (h *cellHost) longTrajectory(ctx context.Context) (path string, err error) 
 	}); err != nil || id == "" {
 		return "", errors.Join(err, errors.New("there is no trial"))
 	}
-	file := trial.TranscriptOf(h.store.Dir(), id, 1)
+	file := trial.TranscriptOf(h.Store.Dir(), id, 1)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}

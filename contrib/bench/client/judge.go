@@ -139,6 +139,7 @@ func OverSocket(path string) http.Client {
 	}}
 }
 
+// Judged submits a tree and waits for its verdict.
 func (d *Judge) Judged(ctx context.Context, number int) error {
 	a, err := d.Submit(ctx, number)
 	if err != nil {

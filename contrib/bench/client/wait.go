@@ -18,7 +18,7 @@ func Until(ctx context.Context, what string, every time.Duration, holds func() (
 	return UntilWithin(ctx, Patience, what, every, holds)
 }
 
-// UntilWithin is until for what may take another while.
+// UntilWithin is Until for what may take another while.
 func UntilWithin(ctx context.Context, most time.Duration, what string, every time.Duration, holds func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errors.New("it did not happen"))
 	defer cancel()

@@ -42,6 +42,7 @@ func (m Samples) Add(samples map[string]float64) {
 	}
 }
 
+// Medians are those of the samples of these names.
 func (m Samples) Medians(names ...string) map[string]float64 {
 	all := map[string]float64{}
 	for _, name := range names {
@@ -56,6 +57,7 @@ func (r Result) Called(name, what, against string) Result {
 	return r
 }
 
+// Median is the middle of the samples, 0 without any.
 func Median(samples []float64) float64 { return Quantile(samples, 0.5) }
 
 // Quantile interpolates between the two nearest samples; without any it is 0.

@@ -8,6 +8,7 @@ import (
 // Kind of a token.
 type Kind uint8
 
+// Kinds of tokens.
 const (
 	Space   Kind = iota // blanks and line ends
 	Comment             // to its end

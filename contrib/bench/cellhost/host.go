@@ -1,18 +1,21 @@
-package main
+package cellhost
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/contrib/bench/client"
@@ -34,35 +37,39 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// endings is how many trials end while the loop's CPU is measured, one after the other.
-const endings = 24
+// Repeats is how often something is asked, of which the median counts.
+const Repeats = 7
 
-// cellHost is a daemon's parts in this process, on an engine in memory. run.r has so many cells.
-type cellHost struct {
+// Endings is how many trials end while the loop's CPU is measured, one after the other.
+const Endings = 24
+
+// Host is a daemon's parts in this process, on an engine in memory. run.r has so many cells.
+type Host struct {
 	dir, specs string
-	store      *store.Store
+	Store      *store.Store
 	fake       *containertest.Fake
-	client     *http.Client
+	Client     *http.Client
 	begun      chan struct{} // one value for each agent that began
 	let        chan struct{} // closed: agents go on
 	loop       atomic.Int64  // the thread of the loop
 	rec        *reconcile.Reconciler
-	sessions   *web.Sessions // of browsers
+	Sessions   *web.Sessions // of browsers
 	end        func()
 }
 
-func newCellHost(ctx context.Context, dir string, cells int) (h *cellHost, err error) {
-	h = &cellHost{
+// New makes the parts on a folder, which must have a short path, with the files of specs of so many cells.
+func New(ctx context.Context, dir string, cells int) (h *Host, err error) {
+	h = &Host{
 		dir: dir, specs: filepath.Join(dir, "w"), fake: containertest.NewFake(), begun: make(chan struct{}, cells+2*cellTasks), let: make(chan struct{}),
 	}
 	socket := filepath.Join(dir, "api")
-	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	h.Client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 	if err := os.Mkdir(h.specs, 0o755); err != nil {
 		return nil, err
 	}
-	if h.store, err = store.Open(ctx, filepath.Join(dir, "s"), store.Options{}); err != nil {
+	if h.Store, err = store.Open(ctx, filepath.Join(dir, "s"), store.Options{}); err != nil {
 		return nil, err
 	}
 	h.fake.AddImage("work:1", container.ImageConfig{}, nil)
@@ -74,7 +81,7 @@ func newCellHost(ctx context.Context, dir string, cells int) (h *cellHost, err e
 	return h, errors.Join(h.write("r.hcl", cellSpec(cells)), h.write("other.hcl", otherSpec(1)))
 }
 
-func (h *cellHost) write(name, text string) error {
+func (h *Host) write(name, text string) error {
 	return os.WriteFile(filepath.Join(h.specs, name), []byte(text), 0o644)
 }
 
@@ -144,7 +151,7 @@ run "other" {
 }
 
 // play is a guest whose agent submits three rounds once it is let.
-func (h *cellHost) play(ctx context.Context, c *containertest.FakeContainer) int {
+func (h *Host) play(ctx context.Context, c *containertest.FakeContainer) int {
 	if c.Workload().Labels[container.LabelRole] == container.RoleWork {
 		h.begun <- struct{}{}
 		select {
@@ -157,7 +164,7 @@ func (h *cellHost) play(ctx context.Context, c *containertest.FakeContainer) int
 	return 137
 }
 
-func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) error {
+func (h *Host) work(ctx context.Context, c *containertest.FakeContainer) error {
 	to, _ := c.HostPath(guest.GuestSocket)
 	judges, _ := c.HostPath(guest.JudgeSocket)
 	told, d := client.OverSocket(to), &client.Judge{Client: client.OverSocket(judges)}
@@ -182,11 +189,11 @@ func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) err
 	return insist(ctx, &told, "/v1/event", guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
 }
 
-// started starts the parts and returns the CPU that this process took until they were ready and so
+// Started starts the parts and returns the CPU that this process took until they were ready and so
 // was what the caller waits for, in milliseconds.
-func (h *cellHost) started(ctx context.Context, until func(context.Context) error) (float64, error) {
+func (h *Host) Started(ctx context.Context, until func(context.Context) error) (float64, error) {
 	runtime.GC()
-	before := processCPU()
+	before := ProcessCPU()
 	ready := make(chan struct{})
 	if err := h.start(ctx, func() { close(ready) }); err != nil {
 		return 0, err
@@ -199,27 +206,27 @@ func (h *cellHost) started(ctx context.Context, until func(context.Context) erro
 		return 0, context.Cause(ctx)
 	}
 	err := until(ctx)
-	return result.Milliseconds(processCPU() - before), err
+	return result.Milliseconds(ProcessCPU() - before), err
 }
 
-func (h *cellHost) start(ctx context.Context, ready func()) error {
-	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.store), h.store.Owner()
-	spool := filepath.Join(h.store.Dir(), "spool")
+func (h *Host) start(ctx context.Context, ready func()) error {
+	log, ledger, owner := slog.New(slog.DiscardHandler), history.NewLedger(h.Store), h.Store.Owner()
+	spool := filepath.Join(h.Store.Dir(), "spool")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return err
 	}
 	admission := admission.New(admission.Limits{CPUs: 8, Memory: 32 << 30, Judge: 0.25}, func() int64 { return 1 << 40 }, func() { h.rec.Freed() })
 	j, err := judge.New(judge.Options{
-		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.store.Blobs()}, Capacity: admission, Owner: owner, PauseProcess: []string{"/hold"}, Spool: spool, Log: log,
+		Engine: h.fake, Ledger: ledger, Blobs: blobs{h.Store.Blobs()}, Capacity: admission, Owner: owner, PauseProcess: []string{"/hold"}, Spool: spool, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	h.rec = reconcile.New(reconcile.Options{
-		Store: h.store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: ready,
+		Store: h.Store, Ledger: ledger, Admission: admission, Roots: []string{h.specs}, Log: log, Ready: ready,
 		Host: trial.Host{
-			Patches: patch.New(filepath.Join(h.store.Dir(), "patches")),
-			Engine:  h.fake, Judge: j, Ledger: ledger, OpenBlob: h.store.Blobs().Open, StateDir: h.store.Dir(), GuestDir: h.store.Dir(),
+			Patches: patch.New(filepath.Join(h.Store.Dir(), "patches")),
+			Engine:  h.fake, Judge: j, Ledger: ledger, OpenBlob: h.Store.Blobs().Open, StateDir: h.Store.Dir(), GuestDir: h.Store.Dir(),
 			Owner: owner, Log: log, Images: image.New(image.Options{Engine: h.fake, Owner: owner, Log: log}),
 		},
 	})
@@ -231,13 +238,13 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	if h.sessions, err = web.OpenSessions(ctx, h.store, false); err != nil {
+	if h.Sessions, err = web.OpenSessions(ctx, h.Store, false); err != nil {
 		return err
 	}
 	control := api.Handler(h.rec, "bench", nil)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", control)
-	mux.Handle("/", web.New(web.Options{Reader: h.rec.Reader, API: control, Sessions: h.sessions, Hosts: []string{"assayd"}, Owner: owner, Version: "bench", Log: log}).Handler())
+	mux.Handle("/", web.New(web.Options{Reader: h.rec.Reader, API: control, Sessions: h.Sessions, Hosts: []string{"assayd"}, Owner: owner, Version: "bench", Log: log}).Handler())
 	server := &http.Server{Handler: mux} //nolint:gosec // the bench's own
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -251,30 +258,31 @@ func (h *cellHost) start(ctx context.Context, ready func()) error {
 	})
 	h.end = func() {
 		cancel()
-		h.client.CloseIdleConnections()
+		h.Client.CloseIdleConnections()
 		_ = server.Close()
 		all.Wait()
 	}
 	return nil
 }
 
-// stop ends the parts; containers go on.
-func (h *cellHost) stop() { h.end() }
+// Stop ends the parts; containers go on.
+func (h *Host) Stop() { h.end() }
 
-func (h *cellHost) close() error { return errors.Join(h.fake.Close(), h.store.Close()) }
+// Close ends the engine and the store. The parts are stopped before.
+func (h *Host) Close() error { return errors.Join(h.fake.Close(), h.Store.Close()) }
 
 type blobs struct{ *blob.Blobs }
 
 func (b blobs) Create() (round.BlobWriter, error) { return b.Blobs.Create() }
 
 // loopCPU is what the thread of the loop has taken.
-func (h *cellHost) loopCPU() (time.Duration, error) { return threadCPU(int(h.loop.Load())) }
+func (h *Host) loopCPU() (time.Duration, error) { return threadCPU(int(h.loop.Load())) }
 
-// filled waits until the cells of all trials are made.
-func (h *cellHost) filled(ctx context.Context) error {
+// Filled waits until the cells of all trials are made.
+func (h *Host) Filled(ctx context.Context) error {
 	return client.Until(ctx, "all cells are filled", 20*time.Millisecond, func() (bool, error) {
 		done := false
-		err := h.store.View(ctx, func(tx *store.Tx) error {
+		err := h.Store.View(ctx, func(tx *store.Tx) error {
 			counts, err := tx.CellCounts("run.r", 1)
 			n := 0
 			for _, c := range counts {
@@ -295,24 +303,24 @@ func (h *cellHost) filled(ctx context.Context) error {
 	})
 }
 
-// quiet waits until the process does nothing.
-func (h *cellHost) quiet(ctx context.Context) error {
+// Quiet waits until the process does nothing.
+func (h *Host) Quiet(ctx context.Context) error {
 	var last time.Duration
 	return client.Until(ctx, "nothing is at work", 200*time.Millisecond, func() (bool, error) {
-		now := processCPU()
+		now := ProcessCPU()
 		rests := last > 0 && now-last < 10*time.Millisecond // the first look has nothing to compare with
 		last = now
 		return rests, nil
 	})
 }
 
-// events measures the CPU of the loop for an accepted file and for an ended trial.
-func (h *cellHost) events(ctx context.Context, costs map[string]float64) error {
+// Events measures the CPU of the loop for an accepted file and for an ended trial.
+func (h *Host) Events(ctx context.Context, costs map[string]float64) error {
 	if err := h.next(ctx); err != nil { // the first one has begun
 		return err
 	}
 	var accepted []float64
-	for n := range cellsRepeats {
+	for n := range Repeats {
 		path := filepath.Join(h.specs, "other.hcl")
 		if err := h.write("other.hcl", otherSpec(n+2)); err != nil {
 			return err
@@ -326,19 +334,19 @@ func (h *cellHost) events(ctx context.Context, costs map[string]float64) error {
 	costs["accepted"] = result.Median(accepted)
 	cost, err := h.ofLoop(func() error {
 		close(h.let)
-		for range endings - 2 { // the last one would end the run
+		for range Endings - 2 { // the last one would end the run
 			if err := h.next(ctx); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	costs["ended"] = cost / (endings - 2)
+	costs["ended"] = cost / (Endings - 2)
 	return err
 }
 
 // next waits until another agent has begun.
-func (h *cellHost) next(ctx context.Context) error {
+func (h *Host) next(ctx context.Context) error {
 	select {
 	case <-h.begun:
 		return nil
@@ -350,11 +358,53 @@ func (h *cellHost) next(ctx context.Context) error {
 }
 
 // ofLoop is what the loop takes while something is done, in milliseconds.
-func (h *cellHost) ofLoop(do func() error) (float64, error) {
+func (h *Host) ofLoop(do func() error) (float64, error) {
 	before, err := h.loopCPU()
 	if err == nil {
 		err = do()
 	}
 	after, lerr := h.loopCPU()
 	return result.Milliseconds(after - before), errors.Join(err, lerr)
+}
+
+// ProcessCPU is what this process has taken until now.
+func ProcessCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0 // it does not fail for the process itself
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Ask makes a request and returns what this process took for it and how long it took, in
+// milliseconds.
+func (h *Host) Ask(ctx context.Context, path string) (cpu, wall float64, err error) {
+	_, cpu, wall, err = h.Answer(ctx, path)
+	return cpu, wall, err
+}
+
+// Answer is Ask with what is answered.
+func (h *Host) Answer(ctx context.Context, path string) (text []byte, cpu, wall float64, err error) {
+	address, err := url.Parse("http://assayd" + path)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	before, began := ProcessCPU(), time.Now()
+	answer, err := h.Client.Do(q)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	text, err = io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, 0, 0, fmt.Errorf("GET %s: %s: %.200s", path, answer.Status, text)
+	}
+	return text, result.Milliseconds(ProcessCPU() - before), result.Milliseconds(time.Since(began)), nil
 }

@@ -1,4 +1,4 @@
-package main
+package cellhost
 
 import (
 	"bytes"
@@ -19,40 +19,40 @@ import (
 	"github.com/assayd/assayd/runtime/trial"
 )
 
-// pattern is all that the store has of a trial which really ended after three rounds.
-type pattern struct {
+// Pattern is all that the store has of a trial which really ended after three rounds.
+type Pattern struct {
 	execution store.ExecutionRow
 	row       store.TrialRow
 	state     trial.State
 	rounds    []store.SubmissionRow
 }
 
-// onePattern does one trial and takes what is stored of it.
-func onePattern(ctx context.Context) (p *pattern, err error) {
+// OnePattern does one trial and takes what is stored of it.
+func OnePattern(ctx context.Context) (p *Pattern, err error) {
 	dir, err := os.MkdirTemp("/tmp", "bc")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	h, err := newCellHost(ctx, dir, 1)
+	h, err := New(ctx, dir, 1)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, h.close()) }()
+	defer func() { err = errors.Join(err, h.Close()) }()
 	close(h.let)
 	if err := h.start(ctx, func() {}); err != nil {
 		return nil, err
 	}
-	defer h.stop()
-	p = &pattern{}
+	defer h.Stop()
+	p = &Pattern{}
 	return p, client.Until(ctx, "a trial is over", 10*time.Millisecond, func() (bool, error) {
-		err := p.take(ctx, h.store)
+		err := p.take(ctx, h.Store)
 		return err == nil && p.row.Status != "", err
 	})
 }
 
 // take reads one of the run's trials that is over, if one is.
-func (p *pattern) take(ctx context.Context, s *store.Store) error {
+func (p *Pattern) take(ctx context.Context, s *store.Store) error {
 	return s.View(ctx, func(tx *store.Tx) error {
 		rows, err := tx.Trials("run.r", 1)
 		i := slices.IndexFunc(rows, func(x store.TrialRow) bool { return x.Status != "" })
@@ -73,9 +73,9 @@ func (p *pattern) take(ctx context.Context, s *store.Store) error {
 // atOnceCloned is how many trials are stored in a transaction.
 const atOnceCloned = 500
 
-// fill stores so many finished cells of the run that the host's file declares, as a daemon did that
+// Fill stores so many finished cells of the run that the host's file declares, as a daemon did that
 // made no cells of trials: the next one migrates them.
-func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
+func (p *Pattern) Fill(ctx context.Context, h *Host, n int) error {
 	text, err := os.ReadFile(h.specs + "/r.hcl")
 	if err != nil {
 		return err
@@ -90,12 +90,12 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 	}
 	begun := p.execution
 	begun.FinishedAt, begun.SettledAt = time.Time{}, time.Time{}
-	if err := h.store.Do(ctx, func(tx *store.Tx) error { return tx.PutExecution(begun) }); err != nil {
+	if err := h.Store.Do(ctx, func(tx *store.Tx) error { return tx.PutExecution(begun) }); err != nil {
 		return err
 	}
 	named, cells := map[string]bool{}, run.Cells()
 	for from := 0; from < n; from += atOnceCloned {
-		err := h.store.Do(ctx, func(tx *store.Tx) error {
+		err := h.Store.Do(ctx, func(tx *store.Tx) error {
 			for i := from; i < min(from+atOnceCloned, n); i++ {
 				id := trial.ID("r", 1, cells[i].Key)
 				if named[id] { // of very many keys two begin alike, and only one of them has a place
@@ -116,7 +116,7 @@ func (p *pattern) fill(ctx context.Context, h *cellHost, n int) error {
 }
 
 // clone stores the trial as that of another cell.
-func (p *pattern) clone(tx *store.Tx, cell plan.Cell, i int) error {
+func (p *Pattern) clone(tx *store.Tx, cell plan.Cell, i int) error {
 	s := p.state
 	s.ID, s.Key, s.Cell = trial.ID("r", 1, cell.Key), cell.Key, cell.Whole()
 	task := s.Cell.Task
