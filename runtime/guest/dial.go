@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const (
@@ -61,7 +63,7 @@ func dialPatiently(ctx context.Context, addr string) (*net.TCPConn, error) {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			return tcp, nil
 		}
-		if pause(bounded, dialPause) != nil {
+		if clock.Sleep(bounded, dialPause) != nil {
 			return nil, fmt.Errorf("nothing answers at %s: %w", addr, err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const (
@@ -39,7 +41,7 @@ type judgeClient struct {
 // newJudgeClient uses no proxy: the judge is in the container.
 func newJudgeClient(base, token string, note func(string, ...any)) *judgeClient {
 	return &judgeClient{
-		base: strings.TrimSuffix(base, "/"), token: token, now: time.Now, wait: pause, note: note,
+		base: strings.TrimSuffix(base, "/"), token: token, now: time.Now, wait: clock.Sleep, note: note,
 		http: &http.Client{Transport: &http.Transport{
 			ExpectContinueTimeout: time.Second,
 			ResponseHeaderTimeout: 2 * time.Minute,

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 const (
@@ -146,7 +148,7 @@ func (l *link) sendOutput(ctx context.Context, next int64) {
 		case n < len(buf):
 			wait = logGather
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
@@ -192,7 +194,7 @@ func (l *link) beat(ctx context.Context, ordered func(Order)) {
 		if order.End {
 			wait = endedBeat
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
@@ -260,7 +262,7 @@ func insist(ctx context.Context, log *slog.Logger, what string, try func(context
 			log.Warn("does not work, and is tried until it does: "+what, "err", err)
 			failed = true
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		wait = min(2*wait, 5*time.Second)

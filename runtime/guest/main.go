@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // Main runs the program under whose name it was called: args is os.Args. handled is false
@@ -118,17 +117,5 @@ func layoutAt(root string) layout {
 		etc:         filepath.Join(root, "etc"),
 		relayAddr:   RelayAddr,
 		stopAddr:    StopAddr,
-	}
-}
-
-// pause waits for d; it returns early with the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

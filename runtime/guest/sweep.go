@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // sweepTime bounds a sweep: what the kernel does not kill in it is stuck there.
@@ -33,7 +35,7 @@ func sweep(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("kill everything: %w", err)
 		}
-		if pause(bounded, 2*time.Millisecond) != nil {
+		if clock.Sleep(bounded, 2*time.Millisecond) != nil {
 			return errUnkillable
 		}
 	}
