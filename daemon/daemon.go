@@ -39,6 +39,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -166,14 +167,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hold := []string{guest.Program, "hold"}
-	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
+	hold := []string{protocol.Program, "hold"}
+	mounts := []container.Mount{{Source: guestDir, Target: protocol.BinDir, ReadOnly: true}}
 	machine, dataRoot := machineOf(ctx, d.engine, o.Log)
 	d.admission = admission.New(LimitsOf(o.Settings.Limits, machine), func() int64 { return freeAt(dataRoot) }, func() { d.rec.Freed() })
 	ledger := history.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: d.admission, Owner: d.store.Owner(),
-		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		PauseProcess: hold, Guest: protocol.Program, Dial: []string{protocol.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return nearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
 		Refused: d.metrics.JudgeRefused, Retried: d.metrics.JudgeRetried,
 	})
@@ -235,7 +236,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 		return nil, err
 	}
 	builder := image.New(image.Options{
-		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
+		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: protocol.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest, Made: d.metrics.ImageMade,
 	})

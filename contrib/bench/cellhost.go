@@ -23,7 +23,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -155,15 +155,15 @@ func (h *cellHost) play(ctx context.Context, c *containertest.FakeContainer) int
 }
 
 func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) error {
-	to, _ := c.HostPath(guest.GuestSocket)
-	judges, _ := c.HostPath(guest.JudgeSocket)
+	to, _ := c.HostPath(protocol.GuestSocket)
+	judges, _ := c.HostPath(protocol.JudgeSocket)
 	told, d := overSocket(to), &door{overSocket(judges)}
 	defer told.CloseIdleConnections()
 	defer d.CloseIdleConnections()
-	if err := insist(ctx, &told, "/v1/hello", guest.Hello{Version: guest.Version}); err != nil {
+	if err := insist(ctx, &told, "/v1/hello", protocol.Hello{Version: protocol.Version}); err != nil {
 		return err
 	}
-	if err := insist(ctx, &told, "/v1/event", guest.Event{Seq: 1, Type: guest.EventStarted}); err != nil {
+	if err := insist(ctx, &told, "/v1/event", protocol.Event{Seq: 1, Type: protocol.EventStarted}); err != nil {
 		return err
 	}
 	for n := range 3 {
@@ -176,7 +176,7 @@ func (h *cellHost) work(ctx context.Context, c *containertest.FakeContainer) err
 		}
 	}
 	c.WriteFile("/workspace/src/number", []byte("2"))
-	return insist(ctx, &told, "/v1/event", guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+	return insist(ctx, &told, "/v1/event", protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 }
 
 // started starts the parts and returns the CPU that this process took until they were ready and so

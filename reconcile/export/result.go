@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
 )
@@ -62,7 +62,7 @@ func configOf(r history.TrialRecord, taskID, version string) taskConfig {
 	out := taskConfig{
 		TaskID: taskID, Agent: c.Agent.Title(), Model: c.Agent.Model, Timeout: c.Timeout.Seconds(), EvalInterval: c.AutoEval.Seconds(),
 		NoStopHook: !c.StopHook, NoAutoEval: c.AutoEval == 0, NoResume: c.Resume.Max == 0, Internet: c.Task.Network.Mode == "open",
-		JudgeURL: "http://" + guest.RelayAddr, WorkCPUs: c.Task.Work.CPUs, WorkMemory: memory(c.Task.Work.Memory),
+		JudgeURL: "http://" + protocol.RelayAddr, WorkCPUs: c.Task.Work.CPUs, WorkMemory: memory(c.Task.Work.Memory),
 		JudgeCPUs: j.CPUs, JudgeMemory: memory(j.Memory), Cooldown: c.Cooldown.Seconds(), Env: c.Agent.Env,
 		Effort: c.Agent.Effort, Attempt: c.Attempt, Mode: c.Mode, Parser: j.Parser, Select: j.Select, Direction: j.Direction,
 		origin: originOf(r, version),

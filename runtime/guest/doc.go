@@ -1,5 +1,4 @@
-// Package guest is what runs inside a work container, and the daemon's side of its
-// protocol.
+// Package guest is what runs inside a work container.
 //
 // One static program under three names: assay-guest is the container's first process,
 // which starts the agent, starts it again under the resume policy, ends it at the deadline
@@ -12,5 +11,5 @@
 // standard library and nothing else, so that it runs in any image, and it never dies
 // because the daemon is away.
 //
-// Start reading at protocol.go, then supervisor.go; the daemon uses Host and Install.
+// Start reading at the package protocol, then supervisor.go; the daemon uses Install.
 package guest

@@ -234,7 +234,7 @@ func detail(body []byte) string {
 			}
 		}
 	}
-	return strings.TrimSpace(clip(string(body), 1000))
+	return strings.TrimSpace(strings.ToValidUTF8(string(body[:min(len(body), 1000)]), ""))
 }
 
 // persist repeats try while the judge is away, for judgePatience at most.

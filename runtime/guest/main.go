@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // Main runs the program under whose name it was called: args is os.Args. handled is false
@@ -16,9 +18,9 @@ func Main(args []string) (code int, handled bool) {
 		return 0, false
 	}
 	switch filepath.Base(args[0]) {
-	case NameGuest:
+	case protocol.NameGuest:
 		return guestMain(args[1:]), true
-	case NameSubmit, NameSubmitSForge:
+	case protocol.NameSubmit, protocol.NameSubmitSForge:
 		return newSubmitter(os.Getenv, os.Stdout, os.Stderr).main(context.Background(), args), true
 	}
 	return 0, false
@@ -65,7 +67,7 @@ func guestMain(args []string) int {
 		return hold()
 	case "oracle":
 		s := newSubmitter(os.Getenv, os.Stdout, os.Stderr)
-		if err := oracle(context.Background(), AgentDir, s); err != nil {
+		if err := oracle(context.Background(), protocol.AgentDir, s); err != nil {
 			fmt.Fprintln(os.Stderr, "oracle:", err)
 			return exitFailure
 		}
@@ -110,12 +112,12 @@ type layout struct {
 
 func layoutAt(root string) layout {
 	return layout{
-		config:      filepath.Join(root, ConfigFile),
-		guestSocket: filepath.Join(root, GuestSocket),
-		judgeSocket: filepath.Join(root, JudgeSocket),
-		state:       filepath.Join(root, StateDir),
+		config:      filepath.Join(root, protocol.ConfigFile),
+		guestSocket: filepath.Join(root, protocol.GuestSocket),
+		judgeSocket: filepath.Join(root, protocol.JudgeSocket),
+		state:       filepath.Join(root, protocol.StateDir),
 		etc:         filepath.Join(root, "etc"),
-		relayAddr:   RelayAddr,
-		stopAddr:    StopAddr,
+		relayAddr:   protocol.RelayAddr,
+		stopAddr:    protocol.StopAddr,
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // laidOut makes a tree: "a/b" is a file, "a/b->c" a link, "a/" a folder.
@@ -115,8 +117,8 @@ func TestRemoveTakesFilesAndTheFoldersThatThatEmpties(t *testing.T) {
 
 func TestOnlyAContainerThatTheGuestHoldsIsSwept(t *testing.T) {
 	for cmdline, fine := range map[string]bool{
-		Program + "\x00hold\x00": true, "/x/assay-guest\x00hold": true,
-		Program + "\x00run\x00": false, "/sbin/init\x00": false, "sleep\x00hold\x00": false, "": false, Program + "\x00hold\x00more\x00": false,
+		protocol.Program + "\x00hold\x00": true, "/x/assay-guest\x00hold": true,
+		protocol.Program + "\x00run\x00": false, "/sbin/init\x00": false, "sleep\x00hold\x00": false, "": false, protocol.Program + "\x00hold\x00more\x00": false,
 	} {
 		file := filepath.Join(t.TempDir(), "cmdline")
 		if err := os.WriteFile(file, []byte(cmdline), 0o644); err != nil {

@@ -9,20 +9,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // memory is what a guest must still know after its container was stopped and started.
 type memory struct {
 	Trial    string
-	Starts   int       // of the agent
-	Deadline time.Time // zero until the first Welcome
-	NextSeq  int       // of the next event
-	Events   []Event   // those the daemon has not acknowledged, in order
-	Tree     string    // hash at the last look
+	Starts   int              // of the agent
+	Deadline time.Time        // zero until the first Welcome
+	NextSeq  int              // of the next event
+	Events   []protocol.Event // those the daemon has not acknowledged, in order
+	Tree     string           // hash at the last look
 	Streaks  streaks
 	Ended    string // reason, when the agent has ended for good
 }
@@ -99,24 +100,15 @@ func (n *stateFile) update(change func(*memory)) error {
 }
 
 // add numbers an event and appends it to those that wait to be sent.
-func (m *memory) add(e Event) {
+func (m *memory) add(e protocol.Event) {
 	e.Seq = m.NextSeq
-	e.Detail = clip(e.Detail, maxDetail)
 	m.NextSeq++
-	m.Events = append(m.Events, e)
-}
-
-// clip shortens a text to at most n bytes of valid UTF-8.
-func clip(text string, n int) string {
-	if len(text) > n {
-		text = text[:n]
-	}
-	return strings.ToValidUTF8(text, "")
+	m.Events = append(m.Events, e.Clipped())
 }
 
 // acknowledge forgets the events before next, and never uses a number below next again.
 func (m *memory) acknowledge(next int) {
-	m.Events = slices.DeleteFunc(m.Events, func(e Event) bool { return e.Seq < next })
+	m.Events = slices.DeleteFunc(m.Events, func(e protocol.Event) bool { return e.Seq < next })
 	m.NextSeq = max(m.NextSeq, next)
 }
 

@@ -10,22 +10,15 @@ import (
 	"os"
 	"strings"
 	"time"
-)
 
-// StopAddr is where the guest answers an agent that wants to stop, inside the container.
-const StopAddr = "127.0.0.1:7434"
+	"github.com/assayd/assayd/runtime/guest/protocol"
+)
 
 // maxHook bounds what a program may tell its hook, in bytes; nothing in it matters here.
 const maxHook = 16 << 20
 
 // exitBlock is the exit code with which a hook of Claude Code or Codex has the model go on.
 const exitBlock = 2
-
-// stopAnswer says whether an agent may stop.
-type stopAnswer struct {
-	Stop    bool
-	Seconds int64 // left
-}
 
 // serveStops answers agents that want to stop, until ctx ends.
 func (s *supervisor) serveStops(ctx context.Context, addr string) {
@@ -46,8 +39,8 @@ func (s *supervisor) serveStops(ctx context.Context, addr string) {
 }
 
 func (s *supervisor) answerStop(w http.ResponseWriter, r *http.Request) {
-	answer := make(chan stopAnswer, 1)
-	s.do(func() { s.mayStop(func(a stopAnswer) { answer <- a }) })
+	answer := make(chan protocol.StopAnswer, 1)
+	s.do(func() { s.mayStop(func(a protocol.StopAnswer) { answer <- a }) })
 	select {
 	case a := <-answer:
 		w.Header().Set("Content-Type", "application/json")
@@ -59,10 +52,10 @@ func (s *supervisor) answerStop(w http.ResponseWriter, r *http.Request) {
 // mayStop decides about one attempt to stop. It counts as an end of the agent does: so many
 // in a row without a change of the tree, and it may. Who asks while the tree is looked at is
 // part of that attempt: a look takes long, and anybody in the container can ask.
-func (s *supervisor) mayStop(tell func(stopAnswer)) {
-	left := secondsLeft(s.line.Now(), s.notes.look().Deadline)
+func (s *supervisor) mayStop(tell func(protocol.StopAnswer)) {
+	left := protocol.SecondsLeft(s.line.Now(), s.notes.look().Deadline)
 	if left == 0 || s.config.Policy.Idle == 0 {
-		tell(stopAnswer{Stop: left == 0, Seconds: left})
+		tell(protocol.StopAnswer{Stop: left == 0, Seconds: left})
 		return
 	}
 	if s.asking = append(s.asking, tell); len(s.asking) > 1 {
@@ -75,7 +68,7 @@ func (s *supervisor) mayStop(tell func(stopAnswer)) {
 			idle = m.Streaks.Idle
 		})
 		for _, tell := range s.asking {
-			tell(stopAnswer{Stop: idle >= s.config.Policy.Idle, Seconds: left})
+			tell(protocol.StopAnswer{Stop: idle >= s.config.Policy.Idle, Seconds: left})
 		}
 		s.asking = nil
 	})
@@ -85,7 +78,7 @@ func (s *supervisor) mayStop(tell func(stopAnswer)) {
 // exit code and what it says are read by Claude Code and Codex alike.
 func stopHook(ctx context.Context, addr string, getenv func(string) string, stdin io.Reader, stderr io.Writer) int {
 	_, _ = io.Copy(io.Discard, io.LimitReader(stdin, maxHook)) // the program waits until it is read
-	answer := stopAnswer{}
+	answer := protocol.StopAnswer{}
 	answer.Seconds, _ = leftBy(getenv, time.Now()) // or it is not told
 	// A guest that does not answer is no reason to stop.
 	_ = getJSON(ctx, "http://"+addr+"/", &answer)
@@ -111,20 +104,10 @@ func goOn(seconds int64, spend string) string {
 	return b.String()
 }
 
-// Left is what a trial still has, as GET LeftPath answers; zero is no limit.
-type Left struct {
-	Seconds int64   `json:"seconds_left"`
-	USD     float64 `json:"usd_left"`
-	Tokens  int64   `json:"tokens_left"`
-}
-
-// LeftPath is where the daemon tells an agent what its trial still has.
-const LeftPath = "/api/v1/left"
-
 // askLeft asks the daemon what is left; ok is false where nobody is there to ask.
-func askLeft(ctx context.Context, getenv func(string) string) (left Left, ok bool) {
+func askLeft(ctx context.Context, getenv func(string) string) (left protocol.Left, ok bool) {
 	base := strings.TrimRight(getenv("ASSAYD_JUDGE_URL"), "/")
-	return left, base != "" && getJSON(ctx, base+LeftPath, &left) == nil
+	return left, base != "" && getJSON(ctx, base+protocol.LeftPath, &left) == nil
 }
 
 // leftToSpend asks the daemon for the budget; "" if there is none, or nobody there to ask.
@@ -167,5 +150,5 @@ func getJSON(ctx context.Context, url string, v any) error {
 
 // stopMain runs the hook in the agent's process.
 func stopMain() int {
-	return stopHook(context.Background(), StopAddr, os.Getenv, os.Stdin, os.Stderr)
+	return stopHook(context.Background(), protocol.StopAddr, os.Getenv, os.Stdin, os.Stderr)
 }

@@ -4,6 +4,7 @@ package guest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // answering is a server on loopback that answers every request with v, or with 503 for nil.
@@ -44,9 +46,9 @@ func TestTheStopHookTellsWhatTheGuestDecides(t *testing.T) {
 		says     []string
 		silent   []string
 	}{
-		{"time is left", stopAnswer{Seconds: 3661}, Left{Seconds: 3661}, deadline, exitBlock, []string{"Do not stop", "1h1m1s", "assay-submit"}, []string{"spend"}},
-		{"so is a budget", stopAnswer{Seconds: 60}, Left{USD: 1.5, Tokens: 70}, deadline, exitBlock, []string{"1m0s", "1.50 USD and 70 tokens"}, nil},
-		{"it may stop", stopAnswer{Stop: true}, nil, deadline, 0, nil, []string{"stop"}},
+		{"time is left", protocol.StopAnswer{Seconds: 3661}, protocol.Left{Seconds: 3661}, deadline, exitBlock, []string{"Do not stop", "1h1m1s", "assay-submit"}, []string{"spend"}},
+		{"so is a budget", protocol.StopAnswer{Seconds: 60}, protocol.Left{USD: 1.5, Tokens: 70}, deadline, exitBlock, []string{"1m0s", "1.50 USD and 70 tokens"}, nil},
+		{"it may stop", protocol.StopAnswer{Stop: true}, nil, deadline, 0, nil, []string{"stop"}},
 		{"nobody answers", nil, nil, deadline, exitBlock, []string{"Do not stop", "1h"}, []string{"spend"}},
 		{"nobody answers or knows the time", nil, nil, "", exitBlock, []string{"Do not stop"}, []string{"are left"}},
 	} {
@@ -79,7 +81,7 @@ func TestWhoAsksToStopSharesALook(t *testing.T) {
 		t.Fatal(forgot)
 	}
 	s := &supervisor{
-		config: Config{Policy: ResumePolicy{Idle: 2}, Workdir: t.TempDir(), WatchPaths: []string{"."}}, notes: notes,
+		config: protocol.Config{Policy: protocol.ResumePolicy{Idle: 2}, Workdir: t.TempDir(), WatchPaths: []string{"."}}, notes: notes,
 		line: clock.Begin(), todo: make(chan func()), log: slog.New(slog.DiscardHandler),
 	}
 	s.change(func(m *memory) { m.Deadline = s.line.Now().Add(time.Hour) })
@@ -88,7 +90,7 @@ func TestWhoAsksToStopSharesALook(t *testing.T) {
 	for attempt := 1; attempt <= 2; attempt++ {
 		stop, keep := 0, 0
 		for range 100 {
-			s.mayStop(func(a stopAnswer) {
+			s.mayStop(func(a protocol.StopAnswer) {
 				if a.Stop {
 					stop++
 				} else {
@@ -135,9 +137,25 @@ func TestLimitsThatWereRunIntoAreCounted(t *testing.T) {
 	}
 }
 
+// By a trouble that the daemon refused all later events would wait.
+func TestEachLimitIsATroubleThatTheDaemonKnows(t *testing.T) {
+	host := protocol.NewHost(protocol.HostOptions{Event: func(context.Context, protocol.Event) error { return nil }})
+	for _, l := range limits {
+		body, err := json.Marshal(protocol.Event{Seq: 1, Type: protocol.EventTrouble, Reason: l.trouble})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		host.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/event", bytes.NewReader(body)))
+		if w.Code != http.StatusNoContent {
+			t.Errorf("%s is no trouble: %d %s", l.trouble, w.Code, w.Body)
+		}
+	}
+}
+
 func TestProgramsAndDefaultsOfAnAgentsEnvironment(t *testing.T) {
-	c := Config{Env: map[string]string{"A": "agent"}, Defaults: map[string]string{"A": "default", "B": "default", "C": "default"}, Path: []string{"/x", "/y"}}
-	env := c.environment([]string{"B=image", "PATH=/bin"}, account{home: "/root"}, time.Time{})
+	c := protocol.Config{Env: map[string]string{"A": "agent"}, Defaults: map[string]string{"A": "default", "B": "default", "C": "default"}, Path: []string{"/x", "/y"}}
+	env := environment(c, []string{"B=image", "PATH=/bin"}, account{home: "/root"}, time.Time{})
 	for name, want := range map[string]string{"A": "agent", "B": "image", "C": "default", "PATH": "/bin:/x:/y"} {
 		if env[name] != want {
 			t.Errorf("%s is %q, want %q", name, env[name], want)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 const submitUsage = `Submits your work to the judge and waits for its verdict.
@@ -228,10 +229,10 @@ func leftBy(getenv func(string) string, now time.Time) (int64, error) {
 		return 0, fmt.Errorf("ASSAYD_DEADLINE is not a time: %q", value)
 	}
 	line := clock.Timeline{}
-	if json.Unmarshal([]byte(getenv(clockEnv)), &line) == nil {
+	if json.Unmarshal([]byte(getenv(protocol.ClockEnv)), &line) == nil {
 		now = line.Now()
 	}
-	return secondsLeft(now, deadline), nil
+	return protocol.SecondsLeft(now, deadline), nil
 }
 
 // tooMany tells which of the two limits it was, in the words that older clients used.

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // court is a judge that follows a script, and an agent's call of the client.
@@ -78,7 +79,7 @@ func losing(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 func (c *court) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock() // requests follow one another, over different connections
 	defer c.mu.Unlock()
-	if r.URL.Path == LeftPath {
+	if r.URL.Path == protocol.LeftPath {
 		if c.left == "" {
 			http.NotFound(w, r)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // sweepTime bounds a sweep: what the kernel does not kill in it is stuck there.
@@ -48,7 +49,7 @@ func heldBy(cmdline string) error {
 		return fmt.Errorf("see who holds this container: %w", err)
 	}
 	args := bytes.Split(bytes.TrimSuffix(text, []byte{0}), []byte{0})
-	if len(args) != 2 || filepath.Base(string(args[0])) != NameGuest || string(args[1]) != "hold" {
+	if len(args) != 2 || filepath.Base(string(args[0])) != protocol.NameGuest || string(args[1]) != "hold" {
 		return errors.New("kill everything: this is no container that the guest holds")
 	}
 	return nil

@@ -26,7 +26,7 @@ import (
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -299,7 +299,7 @@ func (g *scripted) post(ctx context.Context, path string, question, reply any) b
 	if err != nil {
 		return false
 	}
-	socket, _ := g.HostPath(guest.GuestSocket)
+	socket, _ := g.HostPath(protocol.GuestSocket)
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -328,12 +328,12 @@ func (g *scripted) post(ctx context.Context, path string, question, reply any) b
 	return false
 }
 
-func (g *scripted) hello(ctx context.Context) (w guest.Welcome) {
-	g.post(ctx, "/v1/hello", guest.Hello{Version: guest.Version, Boot: fmt.Sprint(g.Run())}, &w)
+func (g *scripted) hello(ctx context.Context) (w protocol.Welcome) {
+	g.post(ctx, "/v1/hello", protocol.Hello{Version: protocol.Version, Boot: fmt.Sprint(g.Run())}, &w)
 	return w
 }
 
-func (g *scripted) event(ctx context.Context, e guest.Event) bool {
+func (g *scripted) event(ctx context.Context, e protocol.Event) bool {
 	return g.post(ctx, "/v1/event", e, nil)
 }
 
@@ -341,10 +341,10 @@ func (g *scripted) event(ctx context.Context, e guest.Event) bool {
 func work(answer string) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		g.WriteFile("/work/src/answer", []byte(answer))
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventExited})
-		g.event(ctx, guest.Event{Seq: 3, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventExited})
+		g.event(ctx, protocol.Event{Seq: 3, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -75,25 +75,25 @@ func (m *Machine) workload(s State) container.Workload {
 	w := container.Workload{
 		Name:    fmt.Sprintf("assayd-%.8s-%s-t%d", m.host.Owner, s.ID, s.Try),
 		Image:   cmp.Or(s.Equipped, s.WorkImage.ID),
-		Argv:    []string{guest.Program, "run"},
+		Argv:    []string{protocol.Program, "run"},
 		Env:     t.Work.Env,
 		User:    "0:0", // the guest; it starts the agent as the image's user
 		Workdir: t.Workdir,
 		Network: network,
 		Limits:  container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
 		Mounts: []container.Mount{
-			{Source: socketDir(m.host.StateDir, s.ID, s.Try), Target: guest.MountDir, ReadOnly: true},
-			{Source: m.host.GuestDir, Target: guest.BinDir, ReadOnly: true},
+			{Source: socketDir(m.host.StateDir, s.ID, s.Try), Target: protocol.MountDir, ReadOnly: true},
+			{Source: m.host.GuestDir, Target: protocol.BinDir, ReadOnly: true},
 		},
 	}
-	for _, name := range []string{guest.NameSubmit, guest.NameSubmitSForge} {
+	for _, name := range []string{protocol.NameSubmit, protocol.NameSubmitSForge} {
 		w.Mounts = append(w.Mounts, container.Mount{
 			Source: filepath.Join(m.host.GuestDir, name), Target: "/usr/local/bin/" + name, ReadOnly: true,
 		})
 	}
 	if staged(s.Cell.Agent) {
 		w.Mounts = append(w.Mounts, container.Mount{
-			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: guest.AgentDir, ReadOnly: true,
+			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: protocol.AgentDir, ReadOnly: true,
 		})
 	}
 	for _, l := range s.Layers {
@@ -130,8 +130,8 @@ func (m *Machine) prepareDir(s State) error {
 	}
 	err = errors.Join(
 		fault.Err(fault.WriteFolder),
-		os.WriteFile(filepath.Join(dir, filepath.Base(guest.PromptFile)), []byte(prompt), 0o644),
-		os.WriteFile(filepath.Join(dir, filepath.Base(guest.ConfigFile)), config, 0o644),
+		os.WriteFile(filepath.Join(dir, filepath.Base(protocol.PromptFile)), []byte(prompt), 0o644),
+		os.WriteFile(filepath.Join(dir, filepath.Base(protocol.ConfigFile)), config, 0o644),
 		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
 		writeHook(m.host.StateDir, s, m.launch(s).Hook),
 	)
@@ -173,7 +173,7 @@ func (s State) Prompt() string { return agent.Prompt(s.Cell.Task, s.Cell.Timeout
 
 func (s State) setting() agent.Setting {
 	return agent.Setting{
-		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
+		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + protocol.RelayAddr, PromptFile: protocol.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
 		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens,
 		Hidden: s.Hidden,
@@ -186,7 +186,7 @@ func defaults(s State) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, proxies(s))
 	if s.Cell.Agent.Dir != (task.Tree{}) {
-		all["PYTHONPATH"] = guest.AgentDir
+		all["PYTHONPATH"] = protocol.AgentDir
 	}
 	return all
 }
@@ -196,7 +196,7 @@ func proxies(s State) map[string]string {
 	if s.Cell.Task.Network.Mode != "allow" {
 		return nil
 	}
-	return egress.Environment(guest.RelayAddr)
+	return egress.Environment(protocol.RelayAddr)
 }
 
 // protocol is what the provider of an agent's model speaks.
@@ -207,15 +207,15 @@ func (m *Machine) protocol(a agent.Agent) string {
 	return m.host.Gateway.Protocol(a.Provider)
 }
 
-func (m *Machine) guestConfig(s State, prompt string) guest.Config {
+func (m *Machine) guestConfig(s State, prompt string) protocol.Config {
 	c := s.Cell
 	launch := m.launch(s)
 	idle := c.Idle
 	if plays(s) {
 		idle = 0 // no file has to change where an agent plays
 	}
-	return guest.Config{
-		Version: guest.Version,
+	return protocol.Config{
+		Version: protocol.Version,
 		Trial:   s.ID,
 		Command: launch.Command,
 		Resume:  launch.Resume,
@@ -223,10 +223,10 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		User:    cmp.Or(c.Agent.User, c.Task.Work.User, s.ImageUser),
 		Workdir: c.Task.Workdir,
 		Vars: map[string]string{
-			"PromptFile": guest.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
+			"PromptFile": protocol.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
 			"Model": c.Agent.Model, "Effort": c.Agent.Effort, "Program": s.Program,
 		},
-		Policy: guest.ResumePolicy{
+		Policy: protocol.ResumePolicy{
 			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,
 			MaxBackoff: c.Resume.MaxBackoff, Idle: idle,
 		},

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -65,7 +65,7 @@ func (s State) MayExtend() string {
 	switch {
 	case plays(s):
 		return "a game that is played has one end, so that there would be no result at the declared deadline"
-	case !guest.MovesDeadlines(s.GuestVersion):
+	case !protocol.MovesDeadlines(s.GuestVersion):
 		return "its container was made by an earlier version of assayd, and keeps the deadline that it was given"
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 )
@@ -25,7 +25,7 @@ const shortly = 500 * time.Millisecond
 func (b *fixture) outlives(s State, answer string, then func(ctx context.Context, g *scripted)) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		w := g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		g.WriteFile("/work/src/answer", []byte(answer))
 		// A hello that a daemon which is killed has not answered is answered by the next one, with the later deadline.
 		if w.Deadline.Sub(w.Now) > s.Cell.Timeout {
@@ -33,14 +33,14 @@ func (b *fixture) outlives(s State, answer string, then func(ctx context.Context
 			<-ctx.Done()
 			return 137
 		}
-		var o guest.Order
+		var o protocol.Order
 		for o.Deadline.IsZero() && ctx.Err() == nil && time.Now().Before(w.Deadline) {
 			short, cancel := context.WithDeadline(ctx, w.Deadline)
-			g.post(short, "/v1/poll", guest.Beat{Deadline: w.Deadline}, &o)
+			g.post(short, "/v1/poll", protocol.Beat{Deadline: w.Deadline}, &o)
 			cancel()
 		}
 		if o.Deadline.IsZero() { // it was not told in time, and ends as guests do
-			g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedDeadline, Time: w.Deadline})
+			g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedDeadline, Time: w.Deadline})
 			<-ctx.Done()
 			return 137
 		}
@@ -76,7 +76,7 @@ func briefly(c *Cell) { c.Timeout = shortly }
 
 func (b *fixture) ends(ctx context.Context, g *scripted, answer string) {
 	g.WriteFile("/work/src/answer", []byte(answer))
-	g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+	g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 }
 
 // What an extended trial has at its declared deadline is what is reported; what it comes to later stands beside.
@@ -271,7 +271,7 @@ func TestNoWordOfAGuestMovesTheEndOfAnExtendedTrialBack(t *testing.T) {
 			return
 		}
 		g.WriteFile("/work/src/answer", []byte(solved))
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit, Time: s.StartedAt.Add(time.Millisecond)})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit, Time: s.StartedAt.Add(time.Millisecond)})
 	})
 	m := b.machine(s)
 	s, _ = b.more(m, s)
@@ -336,7 +336,7 @@ func TestALateLookAtTheDeclaredDeadlineTakesNoTree(t *testing.T) {
 	hold := make(chan struct{})
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		select {
 		case <-hold:
 			b.ends(ctx, g, solved)
@@ -388,7 +388,7 @@ func TestASingleModeTrialThatNeededMoreTimeHasTimedOut(t *testing.T) {
 func TestWhatCannotBeExtended(t *testing.T) {
 	b := newFixture(t)
 	s := b.fresh()
-	s.GuestVersion = guest.Version
+	s.GuestVersion = protocol.Version
 	for name, change := range map[string]func(*State){
 		"earlier version":           func(s *State) { s.GuestVersion = 1 },
 		"earlier version of assayd": func(s *State) { s.GuestVersion = 0 },
@@ -417,7 +417,7 @@ func TestAGuestThatForgetsTheDeadlineKeepsNobodyBusy(t *testing.T) {
 	l.due(time.Now().Add(time.Hour))
 	began := time.Now()
 	for range 3 {
-		o, err := l.beat(t.Context(), guest.Beat{Deadline: began})
+		o, err := l.beat(t.Context(), protocol.Beat{Deadline: began})
 		if err != nil || !o.Deadline.After(began) {
 			t.Fatalf("it is told %+v, %v", o, err)
 		}
@@ -426,7 +426,7 @@ func TestAGuestThatForgetsTheDeadlineKeepsNobodyBusy(t *testing.T) {
 		t.Errorf("three answers took %s", took)
 	}
 	l.orderEnd()
-	if o, err := l.beat(t.Context(), guest.Beat{Deadline: began}); err != nil || !o.End {
+	if o, err := l.beat(t.Context(), protocol.Beat{Deadline: began}); err != nil || !o.End {
 		t.Errorf("at the end it is told %+v, %v", o, err)
 	}
 }

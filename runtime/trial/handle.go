@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
@@ -74,13 +74,13 @@ func (l *handle) due(deadline time.Time) {
 }
 
 // later is the deadline where it is later than the one that a guest knows, and else hears when it is moved.
-func (l *handle) later(known time.Time) (order guest.Order, moved <-chan struct{}) {
+func (l *handle) later(known time.Time) (order protocol.Order, moved <-chan struct{}) {
 	due := l.deadline.Load()
 	switch {
 	case due == nil:
 		return order, nil
 	case !known.IsZero() && due.at.After(known):
-		return guest.Order{Deadline: due.at}, due.moved
+		return protocol.Order{Deadline: due.at}, due.moved
 	}
 	return order, due.moved
 }
@@ -88,10 +88,10 @@ func (l *handle) later(known time.Time) (order guest.Order, moved <-chan struct{
 // message is a request of the guest that changes the state: it is answered when the new
 // state is stored.
 type message struct {
-	hello   *guest.Hello
-	event   *guest.Event
-	welcome chan guest.Welcome // answers hello
-	stored  chan struct{}      // answers event
+	hello   *protocol.Hello
+	event   *protocol.Event
+	welcome chan protocol.Welcome // answers hello
+	stored  chan struct{}         // answers event
 }
 
 // attach makes the handles unless they are there: it registers the judge session, opens
@@ -219,23 +219,23 @@ func (l *handle) close() {
 
 // guestHandler answers the guest. Everything the guest says is a hint from hostile
 // ground: it can only end or harm its own trial. Logged is told when its log has grown.
-func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
-	return guest.NewHost(guest.HostOptions{
-		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
-			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
+func (l *handle) guestHandler(log *slog.Logger, logged func()) *protocol.Host {
+	return protocol.NewHost(protocol.HostOptions{
+		Hello: func(ctx context.Context, h protocol.Hello) (protocol.Welcome, error) {
+			msg := message{hello: &h, welcome: make(chan protocol.Welcome, 1)}
 			if err := l.post(ctx, msg); err != nil {
-				return guest.Welcome{}, err
+				return protocol.Welcome{}, err
 			}
 			select {
 			case w := <-msg.welcome:
 				return w, nil
 			case <-ctx.Done():
-				return guest.Welcome{}, ctx.Err()
+				return protocol.Welcome{}, ctx.Err()
 			case <-l.ctx.Done():
-				return guest.Welcome{}, errClosed
+				return protocol.Welcome{}, errClosed
 			}
 		},
-		Event: func(ctx context.Context, e guest.Event) error {
+		Event: func(ctx context.Context, e protocol.Event) error {
 			l.hears()
 			msg := message{event: &e, stored: make(chan struct{})}
 			if err := l.post(ctx, msg); err != nil {
@@ -266,16 +266,16 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
 }
 
 // beat answers a heartbeat with what the daemon wants, or with nothing new after a while.
-func (l *handle) beat(ctx context.Context, b guest.Beat) (order guest.Order, err error) {
+func (l *handle) beat(ctx context.Context, b protocol.Beat) (order protocol.Order, err error) {
 	l.hears()
 	hold := beatHold
 	order, moved := l.later(b.Deadline)
-	if order != (guest.Order{}) { // a guest that forgets it again and again does not keep the daemon busy
+	if order != (protocol.Order{}) { // a guest that forgets it again and again does not keep the daemon busy
 		hold, moved = orderHold, nil
 	}
 	select {
 	case <-l.end:
-		return guest.Order{End: true}, nil
+		return protocol.Order{End: true}, nil
 	case <-moved:
 		order, _ = l.later(b.Deadline)
 	case <-ctx.Done():

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/sanitize"
 )
 
@@ -149,7 +149,7 @@ func stalled(socket, path string) (net.Conn, error) {
 func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
 	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
-		socket, _ := g.HostPath(guest.GuestSocket)
+		socket, _ := g.HostPath(protocol.GuestSocket)
 		for ctx.Err() == nil {
 			if c, err := stalled(socket, "/v1/log?offset=0"); err == nil {
 				defer func() { _ = c.Close() }()
@@ -170,7 +170,7 @@ func TestADoorClosesOnAStalledUpload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := stalled(filepath.Join(dir, filepath.Base(guest.GuestSocket)), "/")
+	c, err := stalled(filepath.Join(dir, filepath.Base(protocol.GuestSocket)), "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,11 +188,11 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 		at           time.Duration // after the start, of two hours ago; the deadline is an hour after it
 		duration     float64
 	}{
-		{guest.EndedExit, ReasonAgentExit, 30 * time.Minute, 1800},
-		{guest.EndedError, ReasonAgent, 30 * time.Minute, 1800},
-		{guest.EndedDeadline, ReasonDeadline, time.Hour + time.Second, 3600},
-		{guest.EndedExit, ReasonAgentExit, -time.Hour, 0},
-		{guest.EndedExit, ReasonAgentExit, 100 * time.Hour, 3600},
+		{protocol.EndedExit, ReasonAgentExit, 30 * time.Minute, 1800},
+		{protocol.EndedError, ReasonAgent, 30 * time.Minute, 1800},
+		{protocol.EndedDeadline, ReasonDeadline, time.Hour + time.Second, 3600},
+		{protocol.EndedExit, ReasonAgentExit, -time.Hour, 0},
+		{protocol.EndedExit, ReasonAgentExit, 100 * time.Hour, 3600},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			b := newFixture(t)
@@ -201,7 +201,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 				g.hello(ctx)
 				at := <-begun
 				g.post(ctx, "/v1/log?offset=0", "last", nil)
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: tt.reason, Time: at.Add(tt.at)})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: tt.reason, Time: at.Add(tt.at)})
 				<-ctx.Done()
 				return 137
 			})
@@ -229,9 +229,9 @@ func TestTheLastOutputIsWaitedFor(t *testing.T) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		<-over
-		g.post(ctx, "/v1/poll", guest.Beat{}, &guest.Order{})
+		g.post(ctx, "/v1/poll", protocol.Beat{}, &protocol.Order{})
 		g.post(ctx, "/v1/log?offset=0", "last", nil)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedOrdered})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedOrdered})
 		<-ctx.Done()
 		return 137
 	})
@@ -359,7 +359,7 @@ func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 				g.hello(ctx)
 				<-goOn
 				g.WriteFile("/work/src/answer", []byte(solved)) // waits while it is frozen
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 				<-ctx.Done()
 				return 137
 			})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // MayKeep reports whether containers of the trial may stay after its end.
@@ -49,11 +49,11 @@ func (m *Machine) retain(ctx context.Context, s State) error {
 // quietFolder leaves in the folder of an ended trial what its guest needs to do nothing. The
 // token of the trial, which opens nothing any more, goes with the rest.
 func quietFolder(dir, id string) error {
-	text, err := json.Marshal(guest.Config{Version: guest.Version, Trial: id, Kept: true})
+	text, err := json.Marshal(protocol.Config{Version: protocol.Version, Trial: id, Kept: true})
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, filepath.Base(guest.ConfigFile))
+	name := filepath.Join(dir, filepath.Base(protocol.ConfigFile))
 	if err := fault.Err(fault.WriteFolder); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func quietFolder(dir, id string) error {
 		return err
 	}
 	return errors.Join(
-		os.RemoveAll(filepath.Join(dir, filepath.Base(guest.JudgeSocket))),
-		os.RemoveAll(filepath.Join(dir, filepath.Base(guest.GuestSocket))),
+		os.RemoveAll(filepath.Join(dir, filepath.Base(protocol.JudgeSocket))),
+		os.RemoveAll(filepath.Join(dir, filepath.Base(protocol.GuestSocket))),
 	)
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
 )
 
@@ -29,12 +29,12 @@ func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
 		}
 	}
 	folder := socketDir(b.host.StateDir, s.ID, s.Try)
-	var config guest.Config
-	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(guest.ConfigFile)))
+	var config protocol.Config
+	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(protocol.ConfigFile)))
 	if err = errors.Join(err, json.Unmarshal(text, &config)); err != nil || !config.Kept || config.Command != nil {
 		t.Errorf("its guest reads %s, %v", text, err)
 	}
-	for _, socket := range []string{guest.JudgeSocket, guest.GuestSocket} {
+	for _, socket := range []string{protocol.JudgeSocket, protocol.GuestSocket} {
 		if _, err := os.Lstat(filepath.Join(folder, filepath.Base(socket))); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is there: %v", socket, err)
 		}

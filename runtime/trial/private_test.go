@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -58,7 +58,7 @@ func privateBench(t *testing.T) (b *fixture, runs *atomic.Int32) {
 func (b *fixture) submits(trial string, answers ...string) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		for _, answer := range answers {
 			var buf bytes.Buffer
 			w := tar.NewWriter(&buf)
@@ -75,7 +75,7 @@ func (b *fixture) submits(trial string, answers ...string) func(context.Context,
 			}
 			g.WriteFile("/work/src/answer", []byte(answer))
 		}
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // router answers everything that an agent asks by its relay: the judge, the gateway to its
@@ -27,7 +27,7 @@ type router struct {
 	judge   http.Handler
 	session *gateway.Session // nil = the agent has no model
 	egress  *egress.Proxy    // nil = the task has no network list
-	left    func() guest.Left
+	left    func() protocol.Left
 }
 
 // ServeHTTP implements http.Handler.
@@ -45,7 +45,7 @@ func (f *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.session.ServeHTTP(w, r)
-	case r.URL.Path == guest.LeftPath && r.Method == http.MethodGet:
+	case r.URL.Path == protocol.LeftPath && r.Method == http.MethodGet:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(f.left()) // who has gone needs no answer
 	default:
@@ -106,13 +106,13 @@ func (m *Machine) overBudget(ctx context.Context, s State) (reason, detail strin
 }
 
 // left is what the trial still has. Before the agent has begun it is all of its time.
-func (l *handle) left(line clock.Timeline, timeout time.Duration) func() guest.Left {
-	return func() guest.Left {
+func (l *handle) left(line clock.Timeline, timeout time.Duration) func() protocol.Left {
+	return func() protocol.Left {
 		until := timeout
 		if deadline := l.deadline.Load(); deadline != nil {
 			until = max(0, line.Until(deadline.at))
 		}
-		l, session := guest.Left{Seconds: int64(until.Seconds())}, l.session
+		l, session := protocol.Left{Seconds: int64(until.Seconds())}, l.session
 		if session != nil {
 			budget := session.Left()
 			l.USD, l.Tokens = budget.USD, budget.Tokens

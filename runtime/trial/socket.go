@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // MaxStateDir is the longest path a state directory may have, in bytes: the address of a
@@ -54,7 +54,7 @@ func openTrialSocket(dir string, judge, guests http.Handler) (*trialSocket, erro
 		path    string
 		mode    os.FileMode
 		handler http.Handler
-	}{{guest.JudgeSocket, 0o666, judge}, {guest.GuestSocket, 0o600, guests}} {
+	}{{protocol.JudgeSocket, 0o666, judge}, {protocol.GuestSocket, 0o600, guests}} {
 		if err := d.serve(filepath.Join(dir, filepath.Base(s.path)), s.mode, s.handler); err != nil {
 			d.close()
 			return nil, err

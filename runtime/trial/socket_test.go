@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // doorFolder is a folder with a short path.
@@ -64,7 +64,7 @@ func TestADoorHasASocketForEach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	for socket, mode := range map[string]os.FileMode{guest.JudgeSocket: 0o666, guest.GuestSocket: 0o600} {
+	for socket, mode := range map[string]os.FileMode{protocol.JudgeSocket: 0o666, protocol.GuestSocket: 0o600} {
 		info, err := os.Stat(filepath.Join(dir, filepath.Base(socket)))
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +73,7 @@ func TestADoorHasASocketForEach(t *testing.T) {
 			t.Errorf("%s has mode %o, want %o: the agent is another user than the guest", socket, got, mode)
 		}
 	}
-	if j, g := ask(t, dir, guest.JudgeSocket), ask(t, dir, guest.GuestSocket); j != "judge" || g != "guest" {
+	if j, g := ask(t, dir, protocol.JudgeSocket), ask(t, dir, protocol.GuestSocket); j != "judge" || g != "guest" {
 		t.Errorf("answers %q and %q", j, g)
 	}
 }
@@ -82,7 +82,7 @@ func TestADoorHasASocketForEach(t *testing.T) {
 // sockets are found in it.
 func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 	dir := doorFolder(t)
-	left, err := net.Listen("unix", filepath.Join(dir, filepath.Base(guest.JudgeSocket)))
+	left, err := net.Listen("unix", filepath.Join(dir, filepath.Base(protocol.JudgeSocket)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	if got := ask(t, dir, guest.JudgeSocket); got != "again" {
+	if got := ask(t, dir, protocol.JudgeSocket); got != "again" {
 		t.Errorf("answer %q", got)
 	}
 }
@@ -107,7 +107,7 @@ func TestADoorHoldsSoManyConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.close()
-	path := filepath.Join(dir, filepath.Base(guest.JudgeSocket))
+	path := filepath.Join(dir, filepath.Base(protocol.JudgeSocket))
 	dial := func() net.Conn {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -131,7 +131,7 @@ func TestADoorHoldsSoManyConnections(t *testing.T) {
 	if _, err := over.Read(make([]byte, 1)); err == nil {
 		t.Error("a connection beyond the bound is served")
 	}
-	if got := ask(t, dir, guest.GuestSocket); got != "guest" {
+	if got := ask(t, dir, protocol.GuestSocket); got != "guest" {
 		t.Errorf("an agent that holds all its connections keeps the guest out: %q", got)
 	}
 	for _, c := range append(held, over) {
@@ -177,7 +177,7 @@ func TestADoorReadsNoLongHeaders(t *testing.T) {
 		"an address that is long":     {"GET /" + strings.Repeat("x", 2*maxHeader) + " HTTP/1.1\r\nHost: d\r\n\r\n", "431 "},
 		"a question about the server": {"OPTIONS * HTTP/1.1\r\nHost: d\r\n\r\n", "200 OK\r\n"}, // the handler's, as any other
 	} {
-		for socket, text := range map[string]string{guest.JudgeSocket: "judge", guest.GuestSocket: "guest"} {
+		for socket, text := range map[string]string{protocol.JudgeSocket: "judge", protocol.GuestSocket: "guest"} {
 			c, err := net.Dial("unix", filepath.Join(dir, filepath.Base(socket)))
 			if err != nil {
 				t.Fatal(err)
@@ -201,7 +201,7 @@ func TestDoorsArePrivateAndShort(t *testing.T) {
 	if one == two {
 		t.Error("two tries share a folder")
 	}
-	if n := len(filepath.Join(one, filepath.Base(guest.GuestSocket))); n > 107 {
+	if n := len(filepath.Join(one, filepath.Base(protocol.GuestSocket))); n > 107 {
 		t.Errorf("a socket's path has %d bytes, 107 are possible", n)
 	}
 	b := newFixture(t)

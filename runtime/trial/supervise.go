@@ -11,7 +11,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 )
 
@@ -122,7 +122,7 @@ func (m *Machine) handleMessage(s State, msg message) (State, []Effect) {
 	if msg.hello != nil {
 		return m.handleHello(s, msg)
 	}
-	m.handle.spoken = m.handle.spoken || msg.event.Type == guest.EventEnded
+	m.handle.spoken = m.handle.spoken || msg.event.Type == protocol.EventEnded
 	return m.handleEvent(s, msg)
 }
 
@@ -142,7 +142,7 @@ func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	}
 	m.met = true
 	l := m.handle
-	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
+	welcome := protocol.Welcome{Version: protocol.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
 		welcome.Now = s.Line.Now()
 		msg.welcome <- welcome
@@ -183,7 +183,7 @@ func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 	}
 	s.EventSeq = e.Seq
 	switch e.Type {
-	case guest.EventStarted:
+	case protocol.EventStarted:
 		if e.Count == 0 {
 			return s, nil
 		}
@@ -193,12 +193,12 @@ func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 			reason = ReasonAgentExit
 		}
 		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}
-	case guest.EventExited:
+	case protocol.EventExited:
 		s.LastExit = e.ExitCode
 		return s, nil
-	case guest.EventEnded:
+	case protocol.EventEnded:
 		return m.ended(s, e), nil
-	case guest.EventTrouble:
+	case protocol.EventTrouble:
 		if slices.Contains(flagged, e.Reason) {
 			s.Flags = appendOnce(s.Flags, e.Reason)
 		}
@@ -208,7 +208,7 @@ func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 }
 
 // flagged are the troubles that say something of what the agent is worth: what it ran into.
-var flagged = []string{guest.TroubleOOM, guest.TroublePIDs, guest.TroubleZombies}
+var flagged = []string{protocol.TroubleOOM, protocol.TroublePIDs, protocol.TroubleZombies}
 
 // shellSays explains the exit codes with which a shell ends that cannot run a command.
 func shellSays(detail string) string {
@@ -222,14 +222,14 @@ func shellSays(detail string) string {
 }
 
 // ended takes the agent's end from the guest's word.
-func (m *Machine) ended(s State, e *guest.Event) State {
+func (m *Machine) ended(s State, e *protocol.Event) State {
 	s.Detail = e.Detail
 	switch e.Reason {
-	case guest.EndedDeadline:
+	case protocol.EndedDeadline:
 		s.Reason, s.TimedOut = ReasonDeadline, true
-	case guest.EndedIdle:
+	case protocol.EndedIdle:
 		s.Reason = ReasonIdle
-	case guest.EndedError:
+	case protocol.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
 		if s.Detail != "" {
 			s.Detail += shellSays(s.Detail)
@@ -238,7 +238,7 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	default:
 		s.Reason = ReasonAgentExit
 	}
-	s.Outage = m.outage(s.Crashed || e.Reason == guest.EndedExit && s.LastExit != 0)
+	s.Outage = m.outage(s.Crashed || e.Reason == protocol.EndedExit && s.LastExit != 0)
 	s.EndedAt, s.Phase = endOf(s, e.Time), Closing
 	return s
 }
@@ -335,7 +335,7 @@ func (m *Machine) forgotten(s State) []Effect {
 		return nil
 	}
 	m.handle.short = true
-	return []Effect{m.happened(s, guest.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
+	return []Effect{m.happened(s, protocol.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
 }
 
 // silence tells once that a guest which should speak every few seconds does not, and once

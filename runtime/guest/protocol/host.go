@@ -1,4 +1,4 @@
-package guest
+package protocol
 
 import (
 	"bytes"
@@ -37,11 +37,10 @@ type Host struct {
 	mux *http.ServeMux
 }
 
-// Limits of what a guest can send at once, in bytes and characters.
+// Limits of what a guest can send at once, in bytes.
 const (
 	maxQuestion = 64 << 10
 	maxChunk    = 1 << 20
-	maxDetail   = 4 << 10
 	maxName     = 256
 )
 
@@ -129,7 +128,7 @@ func (h *Host) hello(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	version, err := negotiate(q.Version)
+	version, err := Negotiate(q.Version)
 	if err != nil {
 		return nil, refusal{http.StatusBadRequest, err.Error()}
 	}
@@ -168,8 +167,7 @@ func (h *Host) event(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := e.check(); err != nil {
 		return nil, refusal{http.StatusBadRequest, err.Error()}
 	}
-	e.Detail = clip(e.Detail, maxDetail)
-	return nil, h.o.Event(r.Context(), e)
+	return nil, h.o.Event(r.Context(), e.Clipped())
 }
 
 // check says what is wrong with the form of an event.
@@ -213,9 +211,9 @@ func (h *Host) poll(w http.ResponseWriter, r *http.Request) (any, error) {
 	return order, err
 }
 
-// negotiate gives the version to speak with somebody of that version: theirs, if it is
-// Version or the one before.
-func negotiate(theirs int) (int, error) {
+// Negotiate gives the version to speak with somebody of that version: theirs, if it is
+// Version or the one before. Any other is an error.
+func Negotiate(theirs int) (int, error) {
 	if theirs < max(1, Version-1) || theirs > Version {
 		return 0, fmt.Errorf("version %d of the guest protocol is not spoken here, %d is", theirs, Version)
 	}

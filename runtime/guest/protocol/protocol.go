@@ -1,6 +1,9 @@
-package guest
+package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Version of the protocol between guest and daemon. A daemon also speaks the one before,
 // because it is upgraded while guests run.
@@ -31,6 +34,8 @@ const (
 	StateDir = "/.assayd/state"
 	// RelayAddr is where the relay listens for the agent.
 	RelayAddr = "127.0.0.1:7433"
+	// StopAddr is where the guest answers an agent that wants to stop, inside the container.
+	StopAddr = "127.0.0.1:7434"
 	// AgentDir is where an agent's dir is mounted read-only.
 	AgentDir = "/agent"
 )
@@ -106,6 +111,15 @@ type Event struct {
 	Runtime  time.Duration
 	Reason   string // ended: one of the Ended constants; started again: why; exited: how, in words
 	Detail   string
+}
+
+// MaxDetail bounds the Detail of an Event, in bytes.
+const MaxDetail = 4 << 10
+
+// Clipped returns the event with its Detail cut to MaxDetail bytes of valid UTF-8.
+func (e Event) Clipped() Event {
+	e.Detail = strings.ToValidUTF8(e.Detail[:min(len(e.Detail), MaxDetail)], "")
+	return e
 }
 
 // Types of Event.
