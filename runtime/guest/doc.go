@@ -7,6 +7,10 @@
 // assay-guest is the first process, too, and the daemon's way to a game server, to files that
 // are to be removed and to processes that were left behind.
 //
+// This package is the supervisor, the relay, and the program that chooses by its name. Below it
+// are protocol, which daemon and guest share, client for what the agent calls, judgecmd for
+// commands in judge containers, and worktree and safefile, by which both read files.
+//
 // A guest holds no secret and decides no verdict: all it reports is a hint. It uses the
 // standard library and nothing else, so that it runs in any image, and it never dies
 // because the daemon is away.

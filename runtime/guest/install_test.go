@@ -99,6 +99,7 @@ func TestMainKnowsItsNames(t *testing.T) {
 		{[]string{protocol.Program, "nop"}, 0, true},
 		{[]string{protocol.Program}, 1, true},
 		{[]string{protocol.Program, "dance"}, 1, true},
+		{[]string{protocol.Program, "dial"}, 1, true}, // without an address
 		{[]string{"/usr/local/bin/" + protocol.NameSubmitSForge, "--help"}, 0, true},
 		{[]string{protocol.NameSubmit, "--nonsense"}, 1, true},
 	} {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/assayd/assayd/runtime/guest/client"
+	"github.com/assayd/assayd/runtime/guest/judgecmd"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
@@ -21,7 +23,7 @@ func Main(args []string) (code int, handled bool) {
 	case protocol.NameGuest:
 		return guestMain(args[1:]), true
 	case protocol.NameSubmit, protocol.NameSubmitSForge:
-		return newSubmitter(os.Getenv, os.Stdout, os.Stderr).main(context.Background(), args), true
+		return client.Submit(context.Background(), args), true
 	}
 	return 0, false
 }
@@ -42,7 +44,7 @@ const guestUsage = `usage: assay-guest run      supervise the agent of a trial, 
 
 func guestMain(args []string) int {
 	if len(args) == 2 && args[0] == "dial" {
-		if err := dial(context.Background(), args[1], os.Stdin, os.Stdout); err != nil {
+		if err := judgecmd.Dial(context.Background(), args[1], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "dial:", err)
 			return exitFailure
 		}
@@ -66,20 +68,15 @@ func guestMain(args []string) int {
 	case "hold":
 		return hold()
 	case "oracle":
-		s := newSubmitter(os.Getenv, os.Stdout, os.Stderr)
-		if err := oracle(context.Background(), protocol.AgentDir, s); err != nil {
-			fmt.Fprintln(os.Stderr, "oracle:", err)
-			return exitFailure
-		}
-		return 0
+		return client.Oracle(context.Background())
 	case "remove":
-		return told("remove", remove(".", os.Stdin))
+		return told("remove", judgecmd.Remove(".", os.Stdin))
 	case "compare":
-		return told("compare", compare(".", os.Stdin, os.Stdout))
+		return told("compare", judgecmd.Compare(".", os.Stdin, os.Stdout))
 	case "sweep":
-		return told("sweep", sweep(context.Background()))
+		return told("sweep", judgecmd.Sweep(context.Background()))
 	case "stop":
-		return stopMain()
+		return client.StopHook(context.Background())
 	case "nop":
 		return 0
 	}

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // memory is what a guest must still know after its container was stopped and started.
@@ -59,7 +58,7 @@ func openStateFile(dir, trial string) (n *stateFile, trouble error) {
 }
 
 func readMemory(path string) (m memory, err error) {
-	f, err := openRegular(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return memory{}, err
 	}
@@ -93,7 +92,7 @@ func (n *stateFile) update(change func(*memory)) error {
 	if err != nil {
 		return fmt.Errorf("encode the guest's state: %w", err)
 	}
-	if err := replaceFile(n.path, text); err != nil {
+	if err := safefile.Replace(n.path, text); err != nil {
 		return fmt.Errorf("write the guest's state: %w", err)
 	}
 	return nil
@@ -110,46 +109,4 @@ func (m *memory) add(e protocol.Event) {
 func (m *memory) acknowledge(next int) {
 	m.Events = slices.DeleteFunc(m.Events, func(e protocol.Event) bool { return e.Seq < next })
 	m.NextSeq = max(m.NextSeq, next)
-}
-
-// replaceFile puts content at path so that a reader, or a crash, finds the old or the new.
-func replaceFile(path string, content []byte) (err error) {
-	next := path + ".new"
-	f, err := createFile(next)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return os.Rename(next, path)
-}
-
-// createFile makes a new file for root alone in place of whatever is there.
-func createFile(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// openRegular opens a regular file for reading. It never blocks and follows no link in the
-// last element: an agent may have put anything there.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: not a regular file", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/guest/worktree"
 )
 
 const (
@@ -227,7 +228,7 @@ func (s *supervisor) welcome(w protocol.Welcome) {
 // tells whether it changed since the last look.
 func (s *supervisor) lookAtTree(then func(changed bool)) {
 	go func() {
-		sum, whole := treeHash(context.Background(), s.config.Workdir, s.config.WatchPaths)
+		sum, whole := worktree.Hash(context.Background(), s.config.Workdir, s.config.WatchPaths)
 		s.do(func() {
 			changed := !whole || sum != s.notes.look().Tree
 			s.change(func(m *memory) { m.Tree = sum })

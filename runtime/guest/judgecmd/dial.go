@@ -1,4 +1,4 @@
-package guest
+package judgecmd
 
 import (
 	"context"
@@ -17,10 +17,10 @@ const (
 	dialPause    = 100 * time.Millisecond
 )
 
-// dial makes of in and out one connection to a server in the same container: that is how
+// Dial makes of in and out one connection to a server in the same container: that is how
 // the daemon reaches a server that no network leads to. It returns when either side has
 // nothing more to say, so that the one who has goes on with a new connection.
-func dial(ctx context.Context, addr string, in io.Reader, out io.Writer) (err error) {
+func Dial(ctx context.Context, addr string, in io.Reader, out io.Writer) (err error) {
 	conn, err := dialPatiently(ctx, addr)
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 //go:build linux
 
-package guest
+package judgecmd
 
 import (
 	"io/fs"
@@ -96,7 +96,7 @@ func TestRemoveTakesFilesAndTheFoldersThatThatEmpties(t *testing.T) {
 			for _, name := range tt.remove {
 				list.WriteString(name + "\x00")
 			}
-			err := remove(dir, strings.NewReader(list.String()))
+			err := Remove(dir, strings.NewReader(list.String()))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)

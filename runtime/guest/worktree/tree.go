@@ -1,4 +1,4 @@
-package guest
+package worktree
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // Bounds of one look at the tree. Contents beyond the bytes are represented by size and
@@ -22,12 +24,12 @@ const (
 	treeBytes   = 512 << 20
 )
 
-// treeHash hashes names, modes, sizes and contents of the paths below dir, without .git.
+// Hash hashes names, modes, sizes and contents of the paths below dir, without .git.
 // whole is false when there was more than could be looked at; such a tree is to be taken
 // for changed.
-func treeHash(ctx context.Context, dir string, patterns []string) (sum string, whole bool) {
+func Hash(ctx context.Context, dir string, patterns []string) (sum string, whole bool) {
 	w := treeWalk{ctx: ctx, dir: dir, hash: sha256.New(), entries: treeEntries, bytes: treeBytes}
-	for _, path := range existingPaths(dir, patterns) {
+	for _, path := range Paths(dir, patterns) {
 		if err := filepath.WalkDir(filepath.Join(dir, path), w.visit); err != nil {
 			return "", false
 		}
@@ -83,7 +85,7 @@ func (w *treeWalk) content(path string, info fs.FileInfo) {
 		fmt.Fprintf(w.hash, "%d\n", info.ModTime().UnixNano())
 		return
 	}
-	f, err := openRegular(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return
 	}
@@ -101,9 +103,9 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-// existingPaths expands the patterns, which are relative to dir, to the paths that exist:
+// Paths expands the patterns, which are relative to dir, to the paths that exist:
 // clean, sorted, none below another. What is absolute or leaves dir does not count.
-func existingPaths(dir string, patterns []string) []string {
+func Paths(dir string, patterns []string) []string {
 	var found []string
 	for _, pattern := range patterns {
 		pattern = filepath.Clean(pattern)

@@ -1,4 +1,4 @@
-package guest
+package judgecmd
 
 import (
 	"bytes"
@@ -14,13 +14,15 @@ import (
 	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
+var errUnkillable = errors.New("some processes are still there after SIGKILL")
+
 // sweepTime bounds a sweep: what the kernel does not kill in it is stuck there.
 const sweepTime = 10 * time.Second
 
-// sweep kills every process of a container but the first one, which holds it, and this one,
+// Sweep kills every process of a container but the first one, which holds it, and this one,
 // and returns when none is left. It is run beside the first process, and refuses any
 // container, and any machine, whose first process is not the guest.
-func sweep(ctx context.Context) error {
+func Sweep(ctx context.Context) error {
 	if err := heldBy("/proc/1/cmdline"); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package guest
+package judgecmd
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 	"os"
 )
 
-// differs stands before the name of the first file that compare finds changed.
+// differs stands before the name of the first file that Compare finds changed.
 const differs = "differs: "
 
-// compare holds files below dir against a list of SHA-256 digests, each followed by a space, a
+// Compare holds files below dir against a list of SHA-256 digests, each followed by a space, a
 // relative path and a NUL, and tells out of the first file that is another, a link, or gone. No
 // link that leads out of dir is followed.
-func compare(dir string, list io.Reader, out io.Writer) (err error) {
+func Compare(dir string, list io.Reader, out io.Writer) (err error) {
 	text, err := io.ReadAll(io.LimitReader(list, maxRemovals+1))
 	if err != nil {
 		return fmt.Errorf("read what to compare: %w", err)

@@ -1,6 +1,6 @@
 //go:build linux
 
-package guest
+package worktree
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestTreeHashSeesWhatIsSubmittedAndNothingElse(t *testing.T) {
 	must(syscall.Mkfifo(at("src/pipe"), 0o600))
 	hash := func() string {
 		t.Helper()
-		sum, whole := treeHash(t.Context(), dir, []string{"src", "src/sub", "missing", "../..", "/etc"})
+		sum, whole := Hash(t.Context(), dir, []string{"src", "src/sub", "missing", "../..", "/etc"})
 		if !whole {
 			t.Fatal("not whole")
 		}
@@ -100,8 +100,18 @@ func TestExistingPathsAreRootsBelowTheFolder(t *testing.T) {
 		{[]string{"*.py", "missing", "[", "b/*"}, []string{"b/z", "star.py", "stop.py"}},
 		{[]string{"..", "/", "../a", "a/../../b"}, nil},
 	} {
-		if diff := cmp.Diff(tt.want, existingPaths(dir, tt.patterns)); diff != "" {
+		if diff := cmp.Diff(tt.want, Paths(dir, tt.patterns)); diff != "" {
 			t.Errorf("%q: %s", tt.patterns, diff)
 		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package guest
+package judgecmd
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ func TestDialIsAConnection(t *testing.T) {
 	request, in := io.Pipe()
 	out, answer := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- dial(t.Context(), addr, request, answer) }()
+	go func() { done <- Dial(t.Context(), addr, request, answer) }()
 	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "at "+r.URL.Path)
 	})}
@@ -68,7 +68,7 @@ func TestDialEndsWithTheServer(t *testing.T) {
 	request, in := io.Pipe()
 	defer in.Close() //nolint:errcheck // a pipe in memory
 	var out strings.Builder
-	go func() { done <- dial(t.Context(), place.Addr().String(), request, &out) }()
+	go func() { done <- Dial(t.Context(), place.Addr().String(), request, &out) }()
 	conn, err := place.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +90,7 @@ func TestDialEndsWithTheServer(t *testing.T) {
 func TestDialGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := dial(ctx, "127.0.0.1:1", strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if err := Dial(ctx, "127.0.0.1:1", strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("a server that is not there: %v", err)
-	}
-	if code := guestMain([]string{"dial"}); code != exitFailure {
-		t.Errorf("without an address: %d", code)
 	}
 }

@@ -1,4 +1,4 @@
-package guest
+package client
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // verdict is the judge's answer about one submission.
@@ -227,7 +229,7 @@ type scoreEntry struct {
 // recordScore adds a verdict to the scoreboard at path, once for each submission.
 func recordScore(path string, v verdict, round string, at time.Time) error {
 	var board scoreboard
-	if f, err := openRegular(path); err == nil {
+	if f, err := safefile.Open(path); err == nil {
 		_ = json.NewDecoder(io.LimitReader(f, maxReply)).Decode(&board) // what is broken begins anew
 		_ = f.Close()
 	}
@@ -244,7 +246,7 @@ func recordScore(path string, v verdict, round string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(path, text); err != nil {
+	if err := safefile.Replace(path, text); err != nil {
 		return err
 	}
 	return os.Chmod(path, 0o644)

@@ -1,4 +1,4 @@
-package guest
+package client
 
 import (
 	"cmp"
@@ -31,6 +31,9 @@ usage: assay-submit              submit, wait, print the result
 It exits with 0 when it has a result, whatever the result is, otherwise with 1.
 `
 
+// exitFailure is the exit code of everything that did not do what it was asked.
+const exitFailure = 1
+
 // scoreboardFile is where clients before this one kept their scoreboard.
 const scoreboardFile = "/tmp/sforge_state.json"
 
@@ -48,6 +51,12 @@ func newSubmitter(getenv func(string) string, stdout, stderr io.Writer) *submitt
 	return &submitter{
 		getenv: getenv, stdout: stdout, stderr: stderr, scoreboard: scoreboardFile, now: time.Now, connect: newJudgeClient,
 	}
+}
+
+// Submit is the program assay-submit: args begins with the name by which it was called. It does
+// what they ask for and gives the exit code.
+func Submit(ctx context.Context, args []string) int {
+	return newSubmitter(os.Getenv, os.Stdout, os.Stderr).main(ctx, args)
 }
 
 // errUsage means that the caller is told how to call.

@@ -1,4 +1,4 @@
-package guest
+package client
 
 import (
 	"archive/tar"
@@ -12,6 +12,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/assayd/assayd/runtime/guest/safefile"
+	"github.com/assayd/assayd/runtime/guest/worktree"
 )
 
 // archive is what is submitted: the paths below dir that exist, without .git and without
@@ -34,7 +37,7 @@ func newArchive(dir, paths, flags string) (archive, error) {
 			return a, fmt.Errorf("submit path %q is not below %s", w, dir)
 		}
 	}
-	a.paths = existingPaths(dir, words)
+	a.paths = worktree.Paths(dir, words)
 	for _, pattern := range excludePatterns(flags) {
 		re, err := regexp.Compile(excludeExpression(pattern))
 		if err != nil {
@@ -144,7 +147,10 @@ func (a archive) visit(pack *tar.Writer, path string, d fs.DirEntry, err error) 
 		return nil
 	}
 	if d.Name() == ".git" || slices.ContainsFunc(a.exclude, func(re *regexp.Regexp) bool { return re.MatchString(name) }) {
-		return skip(d)
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
 	}
 	info, err := d.Info()
 	switch {
@@ -179,7 +185,7 @@ func addName(pack *tar.Writer, name, path string, info fs.FileInfo) error {
 // addFile adds a regular file as long as it is when opened: what grows meanwhile is cut,
 // what shrinks is filled up with zeros.
 func addFile(pack *tar.Writer, name, path string) error {
-	f, err := openRegular(path)
+	f, err := safefile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

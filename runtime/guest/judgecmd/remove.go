@@ -1,4 +1,4 @@
-package guest
+package judgecmd
 
 import (
 	"bytes"
@@ -15,11 +15,11 @@ import (
 // maxRemovals bounds a list of paths to remove, in bytes.
 const maxRemovals = 64 << 20
 
-// remove removes the files and links below dir that a list of relative paths names, each
+// Remove removes the files and links below dir that a list of relative paths names, each
 // ended by a NUL, and then the folders that have lost all they held by it. No link is
 // followed, and nothing outside of dir is touched. What is not there is no error; a folder
 // in place of a file is one.
-func remove(dir string, list io.Reader) (err error) {
+func Remove(dir string, list io.Reader) (err error) {
 	text, err := io.ReadAll(io.LimitReader(list, maxRemovals+1))
 	if err != nil {
 		return fmt.Errorf("read what to remove: %w", err)

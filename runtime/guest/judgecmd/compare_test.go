@@ -1,4 +1,4 @@
-package guest
+package judgecmd
 
 import (
 	"crypto/sha256"
@@ -38,7 +38,7 @@ func TestFilesAreComparedByTheirDigests(t *testing.T) {
 		"":                           "",
 	} {
 		var out strings.Builder
-		if err := compare(dir, strings.NewReader(list), &out); err != nil || out.String() != want {
+		if err := Compare(dir, strings.NewReader(list), &out); err != nil || out.String() != want {
 			t.Errorf("%q: %q, %v; want %q", list, out.String(), err, want)
 		}
 	}
