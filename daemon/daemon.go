@@ -48,6 +48,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Options are what a daemon is started with.
@@ -102,9 +103,9 @@ type Daemon struct {
 // are the user's: a second daemon, a newer version's state, a path that is too long, no
 // permission.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
-	if len(o.StateDir) > trial.MaxStateDir {
+	if len(o.StateDir) > trydir.MaxStateDir {
 		return nil, fmt.Errorf("state directory %q is too long by %d bytes: sockets in it would have addresses that no Unix system accepts; name a shorter one with --state",
-			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
+			o.StateDir, len(o.StateDir)-trydir.MaxStateDir)
 	}
 	secrets := newRedactor(o.Settings)
 	o.Log = secrets.logger(o.Log)

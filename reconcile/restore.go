@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // restore takes up what a former daemon left in the store: the judge gets its sessions
@@ -175,7 +176,7 @@ func (r *Reconciler) kept(ctx context.Context, c container.Instance) (bool, erro
 		return false, nil
 	}
 	leave, err := k.Enter(r.o.Host.StateDir)
-	if errors.Is(err, trial.ErrEntered) {
+	if errors.Is(err, trydir.ErrEntered) {
 		return true, nil
 	}
 	if err != nil {

@@ -72,7 +72,10 @@ var mayImport = map[string][]string{
 	"runtime/egress":                   {},
 	"runtime/layer":                    {},
 	"runtime/agent":                    {"runtime/task", "runtime/llm", "runtime/layer"},
+	"runtime/trial/agentlog":           {},
+	"runtime/trial/trydir":             {"runtime/agent", "runtime/gateway", "runtime/guest/protocol"},
 	"runtime/trial": {
+		"runtime/trial/agentlog", "runtime/trial/trydir",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
@@ -127,12 +130,12 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/agent",
 	},
 	"reconcile/export": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest/protocol",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/trial/trydir", "runtime/trial/agentlog", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest/protocol",
 	},
 	"reconcile/query": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary",
 		// What is told of trials, rounds, and mining.
-		"runtime/trial", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
+		"runtime/trial", "runtime/trial/trydir", "runtime/trial/agentlog", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/note":                {"reconcile/store"},
@@ -140,7 +143,7 @@ var mayImport = map[string][]string{
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/trial/trydir", "runtime/container",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
@@ -156,17 +159,17 @@ var mayImport = map[string][]string{
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/query", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "runtime/trial", "runtime/trial/trydir", "runtime/container",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
 	"reconcile/foreign": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/trial/trydir",
 		// What is told, and in whose words.
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
+		"config", "runtime/trial", "runtime/trial/trydir", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.

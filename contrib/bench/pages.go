@@ -19,7 +19,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 const (
@@ -192,7 +192,7 @@ func (h *cellHost) longTrajectory(ctx context.Context) (path string, err error) 
 	}); err != nil || id == "" {
 		return "", errors.Join(err, errors.New("there is no trial"))
 	}
-	file := trial.TranscriptOf(h.store.Dir(), id, 1)
+	file := trydir.Of(h.store.Dir(), id, 1).Transcript()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}

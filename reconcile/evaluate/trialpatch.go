@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // ErrNeedsEngine says that only a process with a container engine can do something.
@@ -24,7 +25,7 @@ func (r *Evaluator) Patch(ctx context.Context, id string) (diff []byte, err erro
 	if err != nil {
 		return nil, err
 	}
-	diff, err = os.ReadFile(trial.PatchFile(r.o.Host.StateDir, s.ID, s.Try))
+	diff, err = os.ReadFile(trydir.Of(r.o.Host.StateDir, s.ID, s.Try).Patch())
 	switch {
 	case err == nil && s.Result != nil && s.Result.Extended != nil: // it was handed in beyond the declared deadline
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 const (
@@ -29,7 +29,7 @@ func (h *fixture) longTranscript() (id string) {
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error {
 		return tx.EachCellShort("run.r", 1, func(c store.CellShort) error { id = c.Trial; return nil })
 	}))
-	path := trial.TranscriptOf(h.store.Dir(), id, 1)
+	path := trydir.Of(h.store.Dir(), id, 1).Transcript()
 	check(h.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	w, err := transcript.Create(path, 1<<30)
 	check(h.t, err)

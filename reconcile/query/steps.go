@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // StepQuery says which steps of a trial are asked for.
@@ -57,7 +58,7 @@ func (r *Reader) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 		q.Try = s.Try
 	}
 	p.Start = s.StartedAt
-	path := trial.TranscriptOf(r.o.StateDir, id, q.Try)
+	path := trydir.Of(r.o.StateDir, id, q.Try).Transcript()
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/assayd/assayd/runtime/agent"
@@ -72,6 +70,7 @@ func (m *Machine) workload(s State) container.Workload {
 	if t.Network.Mode == "open" {
 		network = container.NetworkOpen
 	}
+	dir := m.host.dir(s)
 	w := container.Workload{
 		Name:    fmt.Sprintf("assayd-%.8s-%s-t%d", m.host.Owner, s.ID, s.Try),
 		Image:   cmp.Or(s.Equipped, s.WorkImage.ID),
@@ -82,7 +81,7 @@ func (m *Machine) workload(s State) container.Workload {
 		Network: network,
 		Limits:  container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
 		Mounts: []container.Mount{
-			{Source: socketDir(m.host.StateDir, s.ID, s.Try), Target: protocol.MountDir, ReadOnly: true},
+			{Source: dir.Sockets(), Target: protocol.MountDir, ReadOnly: true},
 			{Source: m.host.GuestDir, Target: protocol.BinDir, ReadOnly: true},
 		},
 	}
@@ -93,14 +92,14 @@ func (m *Machine) workload(s State) container.Workload {
 	}
 	if staged(s.Cell.Agent) {
 		w.Mounts = append(w.Mounts, container.Mount{
-			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: protocol.AgentDir, ReadOnly: true,
+			Source: dir.Agent(), Target: protocol.AgentDir, ReadOnly: true,
 		})
 	}
 	for _, l := range s.Layers {
 		w.Mounts = append(w.Mounts, container.Mount{Source: l.Source, Target: l.Target, ReadOnly: true})
 	}
 	if hook := m.launch(s).Hook; hook.Dir != "" {
-		w.Mounts = append(w.Mounts, container.Mount{Source: hookDir(m.host.StateDir, s.ID, s.Try), Target: hook.Dir, ReadOnly: true})
+		w.Mounts = append(w.Mounts, container.Mount{Source: dir.Hook(), Target: hook.Dir, ReadOnly: true})
 	}
 	return w.WithLabels(labels(m.host.Owner, s, container.RoleWork))
 }
@@ -115,52 +114,15 @@ func staged(a agent.Agent) bool { return a.Solves() || a.Dir != task.Tree{} }
 // prepareDir fills the trial's folder: the prompt, the guest's configuration and what is
 // mounted at /agent. It may be repeated.
 func (m *Machine) prepareDir(s State) error {
-	dir := socketDir(m.host.StateDir, s.ID, s.Try)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	c := s.Cell
 	prompt := s.Prompt()
-	config, err := json.MarshalIndent(m.guestConfig(s, prompt), "", "  ")
-	if err != nil {
+	dir := m.host.dir(s)
+	if err := dir.Prepare(prompt, m.guestConfig(s, prompt), m.launch(s).Hook); err != nil || !staged(s.Cell.Agent) {
 		return err
 	}
-	err = errors.Join(
-		fault.Err(fault.WriteFolder),
-		os.WriteFile(filepath.Join(dir, filepath.Base(protocol.PromptFile)), []byte(prompt), 0o644),
-		os.WriteFile(filepath.Join(dir, filepath.Base(protocol.ConfigFile)), config, 0o644),
-		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
-		writeHook(m.host.StateDir, s, m.launch(s).Hook),
-	)
-	if err != nil || !staged(c.Agent) {
-		return err
-	}
-	return m.stageAgent(s)
+	return dir.Stage(func(begun string) error {
+		return agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob)
+	})
 }
-
-// stageAgent fills what is mounted at /agent. A folder that is there is whole, and a
-// container that a former daemon made may have it mounted: it is never made anew.
-func (m *Machine) stageAgent(s State) error {
-	whole := agentDir(m.host.StateDir, s.ID, s.Try)
-	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	begun := whole + partial
-	if err := errors.Join(os.RemoveAll(begun), os.MkdirAll(begun, 0o755)); err != nil {
-		return err
-	}
-	if err := agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
-		return err
-	}
-	fault.Reached(fault.AgentStaged)
-	return os.Rename(begun, whole)
-}
-
-// partial is added to the name of a folder that is being filled.
-const partial = ".partial"
 
 func (m *Machine) setting(s State) agent.Setting {
 	out := s.setting()

@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
 )
 
 // handle is what a daemon holds on a running container: the door, the log, and a goroutine
@@ -31,7 +32,7 @@ type handle struct {
 	ctx     context.Context // ends with the handles
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	log     *logFile
+	log     *agentlog.Log
 	session *gateway.Session // nil = the agent has no model
 	before  time.Duration    // State.Held before the session
 	egress  *egress.Proxy    // nil = the task has no network list
@@ -101,7 +102,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	if m.handle != nil {
 		return nil
 	}
-	logFile, err := openLog(LogFile(m.host.StateDir, s.ID, s.Try))
+	logFile, err := agentlog.Open(m.host.dir(s).Log())
 	if err != nil {
 		return &hostError{fmt.Errorf("open the agent's log: %w", err)}
 	}
@@ -124,7 +125,7 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		return err
 	}
 	front := &router{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
-	l.socket, err = openTrialSocket(socketDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log, func() {
+	l.socket, err = openTrialSocket(m.host.dir(s).Sockets(), front, l.guestHandler(m.log, func() {
 		if m.host.Logged != nil {
 			m.host.Logged(s.ID)
 		}
@@ -214,7 +215,7 @@ func (l *handle) close() {
 		l.socket.close()
 	}
 	l.wg.Wait()
-	l.log.close()
+	l.log.Close()
 }
 
 // guestHandler answers the guest. Everything the guest says is a hint from hostile
@@ -252,7 +253,7 @@ func (l *handle) guestHandler(log *slog.Logger, logged func()) *protocol.Host {
 		},
 		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) {
 			l.hears()
-			next, err := l.log.write(offset, r)
+			next, err := l.log.Store(offset, r)
 			if err != nil {
 				log.Warn("the agent's log could not be kept; the guest sends it again", "error", err)
 			}

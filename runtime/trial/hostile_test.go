@@ -23,6 +23,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/sanitize"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 var errEngine = errors.New("the engine answers that it cannot")
@@ -215,7 +216,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 			if r := s.Result; r.Reason != tt.want || r.AgentDuration != tt.duration || r.TimedOut != (tt.want == ReasonDeadline) {
 				t.Errorf("%s after %gs, timed out %v", r.Reason, r.AgentDuration, r.TimedOut)
 			}
-			if text, err := os.ReadFile(LogFile(b.host.StateDir, s.ID, 1)); string(text) != `"last"` || err != nil {
+			if text, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Log()); string(text) != `"last"` || err != nil {
 				t.Errorf("log %q, %v", text, err)
 			}
 		})
@@ -240,7 +241,7 @@ func TestTheLastOutputIsWaitedFor(t *testing.T) {
 	s.Phase, s.Reason, s.EndedAt = Closing, ReasonDisk, time.Now()
 	close(over)
 	s, _ = b.until(m, s, Done)
-	if text, err := os.ReadFile(LogFile(b.host.StateDir, s.ID, 1)); string(text) != `"last"` || err != nil || s.Result.Reason != ReasonDisk {
+	if text, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Log()); string(text) != `"last"` || err != nil || s.Result.Reason != ReasonDisk {
 		t.Errorf("log %q, %v, reason %s", text, err, s.Result.Reason)
 	}
 }
@@ -307,7 +308,7 @@ func TestALogThatCannotBeOpenedCostsNoTry(t *testing.T) {
 	b.play(work(solved))
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Await)
-	log := LogFile(b.host.StateDir, s.ID, s.Try)
+	log := trydir.Of(b.host.StateDir, s.ID, s.Try).Log()
 	if err := os.Mkdir(log, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
-	"path/filepath"
 	"runtime"
 	"sync"
 
-	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/layer"
@@ -167,18 +164,4 @@ func (l *Libcs) of(ctx context.Context, h Host, id string, labels map[string]str
 	}
 	l.known.Store(id, libc)
 	return libc, nil
-}
-
-// hookDir holds the settings that have the agent's program ask before it stops.
-func hookDir(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "hook")
-}
-
-// writeHook fills the folder of the hook.
-func writeHook(stateDir string, s State, hook agent.Hook) error {
-	if hook.Dir == "" {
-		return nil
-	}
-	dir := hookDir(stateDir, s.ID, s.Try)
-	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, hook.Name), []byte(hook.Text), 0o644))
 }

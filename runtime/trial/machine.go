@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Host is everything trials share: made once by the daemon.
@@ -69,6 +70,9 @@ type Host struct {
 	Layers *layer.Store
 	Libcs  *Libcs
 }
+
+// dir is what a try of a trial has on the host.
+func (h Host) dir(s State) trydir.Dir { return trydir.Of(h.StateDir, s.ID, s.Try) }
 
 // at puts the place in a spec before an error.
 func (h Host) at(err error, kind, name, task string, attributes ...string) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func TestLifeOfATrial(t *testing.T) {
@@ -47,7 +48,7 @@ func TestLifeOfATrial(t *testing.T) {
 			if c := b.fake.Container(s.Workload.Name); c != nil {
 				t.Error("the container is still there")
 			}
-			if exists(t, socketDir(b.host.StateDir, s.ID, 1)) || !exists(t, LogFile(b.host.StateDir, s.ID, 1)) {
+			if exists(t, trydir.Of(b.host.StateDir, s.ID, 1).Sockets()) || !exists(t, trydir.Of(b.host.StateDir, s.ID, 1).Log()) {
 				t.Error("want the trial's folder gone and its log kept")
 			}
 		})

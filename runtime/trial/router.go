@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // router answers everything that an agent asks by its relay: the judge, the gateway to its
@@ -88,7 +88,7 @@ func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, er
 	}
 	return m.host.Gateway.Open(ctx, gateway.Grant{
 		Account: account(s), Provider: a.Provider, Model: a.Model, Each: s.Cell.Each, Total: s.Cell.Total,
-		Dir: tryDir(m.host.StateDir, s.ID, s.Try), Closed: s.Cell.Task.Network.Mode != "open",
+		Dir: m.host.dir(s).Path(), Closed: s.Cell.Task.Network.Mode != "open",
 	})
 }
 
@@ -135,17 +135,6 @@ func (m *Machine) overspent(s State) (State, []Effect) {
 	return s, []Effect{m.happened(s, "budget", s.Detail)}
 }
 
-// Files of a try beside its log.
-const (
-	TranscriptFile = gateway.TranscriptFile
-	TrajectoryFile = "trajectory.json"
-)
-
-// TranscriptOf is where the transcript of a trial's try lies.
-func TranscriptOf(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), TranscriptFile)
-}
-
 // said waits until the transcript is written, before its session is closed.
 func (m *Machine) said() error {
 	if m.handle == nil || m.handle.session == nil {
@@ -166,14 +155,14 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	if err := m.host.Charge(ctx, s, f); err != nil {
 		return err
 	}
-	dir := tryDir(m.host.StateDir, s.ID, s.Try)
+	dir := m.host.dir(s)
 	if err := writeTrajectory(dir, s, f); ownTrouble(err) {
 		return fmt.Errorf("write the trajectory of trial %s: %w", s.ID, err)
 	} else if err != nil {
 		m.log.Warn("the trajectory cannot be written", "error", err)
 	}
-	f.Transcript = fileRecord(m.host.StateDir, filepath.Join(dir, TranscriptFile))
-	f.Trajectory = fileRecord(m.host.StateDir, filepath.Join(dir, TrajectoryFile))
+	f.Transcript = fileRecord(m.host.StateDir, dir.Transcript())
+	f.Trajectory = fileRecord(m.host.StateDir, dir.Trajectory())
 	return nil
 }
 
@@ -198,8 +187,8 @@ func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
 	return nil
 }
 
-func writeTrajectory(dir string, s State, f *Finished) (err error) {
-	from, err := os.Open(filepath.Join(dir, TranscriptFile))
+func writeTrajectory(dir trydir.Dir, s State, f *Finished) (err error) {
+	from, err := os.Open(dir.Transcript())
 	if os.IsNotExist(err) {
 		return nil // the agent never began
 	}
@@ -210,8 +199,9 @@ func writeTrajectory(dir string, s State, f *Finished) (err error) {
 	if err := fault.Err(fault.WriteTrajectory); err != nil {
 		return err
 	}
-	whole := filepath.Join(dir, TrajectoryFile)
-	to, err := os.Create(whole + partial)
+	whole := dir.Trajectory()
+	partial := whole + ".partial"
+	to, err := os.Create(partial)
 	if err != nil {
 		return err
 	}
@@ -227,5 +217,5 @@ func writeTrajectory(dir string, s State, f *Finished) (err error) {
 		_ = os.Remove(whole + partial)
 		return err
 	}
-	return os.Rename(whole+partial, whole)
+	return os.Rename(partial, whole)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
 )
 
 // Bounds of the look at what an agent did, which wrote what is looked at. The tree that agents begin
@@ -80,16 +81,16 @@ func (h Host) sources(s State) (sources cheat.Sources, done func(), err error) {
 		return file
 	}
 	sources.Transcript = open("transcript", func() (io.ReadCloser, error) {
-		return os.Open(TranscriptOf(h.StateDir, s.ID, s.Try))
+		return os.Open(h.dir(s).Transcript())
 	})
 	if sources.Transcript == nil { // beside a transcript it would tell the same again
 		sources.Log = open("log", func() (io.ReadCloser, error) {
-			log, _, err := OpenLog(LogFile(h.StateDir, s.ID, s.Try), 0)
+			log, _, err := agentlog.Read(h.dir(s).Log(), 0)
 			return log, err
 		})
 	}
 	sources.Patch = open("patch", func() (io.ReadCloser, error) { // of single mode
-		return os.Open(PatchFile(h.StateDir, s.ID, s.Try))
+		return os.Open(h.dir(s).Patch())
 	})
 	return sources, func() {
 		for _, file := range files {

@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // A daemon that was started again has no session that knows what the agent asked for: the
@@ -28,7 +29,7 @@ import (
 func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 	m := New(Host{StateDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Patches: patch.New(t.TempDir())}, "t1", "run.r")
 	s := State{ID: "t1", Spec: "run.r", Try: 1, StartedAt: began, Cell: Cell{Agent: agent.Agent{Name: "a", Model: "m"}}}
-	dir := tryDir(m.host.StateDir, s.ID, s.Try)
+	dir := trydir.Of(m.host.StateDir, s.ID, s.Try).Path()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 {"n":2,"request":{"protocol":"messages","model":"m"}}
 {"n":2,"response":{"status":400,"denied":"the tool web_search"}}
 `
-	if err := os.WriteFile(filepath.Join(dir, TranscriptFile), []byte(lines), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, trydir.TranscriptFile), []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	begun(t, m.host, s, nil)
@@ -140,7 +141,7 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 				s.FinalRound = "final-1"
 				subs = append(subs, round.Submission{Try: 1, Round: "final-1", Archive: "f"})
 			}
-			for name, text := range map[string]string{LogFile(m.host.StateDir, s.ID, 1): tt.log, PatchFile(m.host.StateDir, s.ID, 1): tt.patch} {
+			for name, text := range map[string]string{trydir.Of(m.host.StateDir, s.ID, 1).Log(): tt.log, trydir.Of(m.host.StateDir, s.ID, 1).Patch(): tt.patch} {
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -183,13 +184,13 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 		{
 			name: "a transcript", flags: []string{"cheat:judge_paths"}, want: []string{"look through the transcript: "},
 			spoil: func(t *testing.T, w *world) {
-				directory(t, filepath.Join(tryDir(w.host.StateDir, "t1", 1), TranscriptFile))
+				directory(t, filepath.Join(trydir.Of(w.host.StateDir, "t1", 1).Path(), trydir.TranscriptFile))
 			},
 		},
 		{
 			name: "a log that cannot be opened", flags: []string{"cheat:judge_paths"}, want: []string{"open the log: "},
 			spoil: func(t *testing.T, w *world) {
-				log := LogFile(w.host.StateDir, "t1", 1)
+				log := trydir.Of(w.host.StateDir, "t1", 1).Log()
 				directory(t, filepath.Dir(log))
 				if err := os.Symlink(log, log); err != nil {
 					t.Fatal(err)

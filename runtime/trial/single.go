@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Single is the mode in which an agent works once and without feedback: what it changed is
@@ -24,11 +25,6 @@ const Single = "single"
 
 // single reports whether the trial is in that mode.
 func single(s State) bool { return s.Cell.Mode == Single }
-
-// PatchFile is where the patch of a try in single mode is kept.
-func PatchFile(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "model.patch")
-}
 
 // handIn takes the patch, unless a crash came after that, and has it judged. The key makes a
 // repeated call spend nothing.
@@ -73,7 +69,7 @@ func Packed(changes *patch.Changes, take func(archive io.Reader) error) error {
 
 // patched is what the agent changed, kept from then on.
 func (m *Machine) patched(ctx context.Context, s State, base *patch.Base) (diff []byte, err error) {
-	file := PatchFile(m.host.StateDir, s.ID, s.Try)
+	file := m.host.dir(s).Patch()
 	if diff, err = os.ReadFile(file); !errors.Is(err, fs.ErrNotExist) {
 		return diff, err
 	}
@@ -102,5 +98,5 @@ func patchRecord(stateDir string, s State) *FileRecord {
 	if !single(s) {
 		return nil
 	}
-	return fileRecord(stateDir, PatchFile(stateDir, s.ID, s.Try))
+	return fileRecord(stateDir, trydir.Of(stateDir, s.ID, s.Try).Patch())
 }

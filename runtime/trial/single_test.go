@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func once(c *Cell) { c.Mode, c.SanityCheck = Single, true }
@@ -131,7 +132,7 @@ func TestThePatchIsKeptAndIsWhatIsJudged(t *testing.T) {
 		return 137
 	})
 	s, told := b.until(b.machine(b.fresh(once)), b.fresh(once), Done)
-	diff, err := os.ReadFile(PatchFile(b.host.StateDir, s.ID, 1))
+	diff, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Patch())
 	if err != nil {
 		t.Fatal(err)
 	}

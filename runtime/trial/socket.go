@@ -1,8 +1,6 @@
 package trial
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,28 +14,6 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 )
-
-// MaxStateDir is the longest path a state directory may have, in bytes: the address of a
-// Unix socket holds 107 of them.
-const MaxStateDir = 107 - len("/t/0123456789ab/judge.sock")
-
-// socketDir is the folder mounted into the trial's container. It is short because it holds
-// sockets, and its parent is closed to other users of the host: having the folder is
-// having the identity.
-func socketDir(stateDir, id string, try int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", id, try))
-	return filepath.Join(stateDir, "t", hex.EncodeToString(sum[:6]))
-}
-
-// tryDir keeps what outlives the container: the agent's log.
-func tryDir(stateDir, id string, try int) string {
-	return filepath.Join(stateDir, "trials", id, fmt.Sprintf("try-%d", try))
-}
-
-// agentDir is mounted at /agent.
-func agentDir(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "agent")
-}
 
 // trialSocket serves a trial's two sockets: one for the agent's requests to the judge, one for
 // the guest.
@@ -178,15 +154,4 @@ func (c *boundedConn) CloseWrite() error {
 		return errors.ErrUnsupported
 	}
 	return half.CloseWrite()
-}
-
-// RemoveFolder removes from the host what the container of a try, which is gone, had mounted of
-// the trial.
-func RemoveFolder(stateDir, id string, try int) error {
-	agents := agentDir(stateDir, id, try)
-	err := errors.Join(os.RemoveAll(socketDir(stateDir, id, try)), os.RemoveAll(agents), os.RemoveAll(agents+partial))
-	if err != nil {
-		return fmt.Errorf("remove the folder of trial %s: %w", id, err)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // doorFolder is a folder with a short path.
@@ -196,8 +197,8 @@ func TestADoorReadsNoLongHeaders(t *testing.T) {
 }
 
 func TestDoorsArePrivateAndShort(t *testing.T) {
-	state := strings.Repeat("s", MaxStateDir)
-	one, two := socketDir(state, "r.e1.aaaaaaaa", 1), socketDir(state, "r.e1.aaaaaaaa", 2)
+	state := strings.Repeat("s", trydir.MaxStateDir)
+	one, two := trydir.Of(state, "r.e1.aaaaaaaa", 1).Sockets(), trydir.Of(state, "r.e1.aaaaaaaa", 2).Sockets()
 	if one == two {
 		t.Error("two tries share a folder")
 	}
@@ -207,7 +208,7 @@ func TestDoorsArePrivateAndShort(t *testing.T) {
 	b := newFixture(t)
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Await)
-	dir := socketDir(b.host.StateDir, s.ID, 1)
+	dir := trydir.Of(b.host.StateDir, s.ID, 1).Sockets()
 	parent, err := os.Stat(filepath.Dir(dir))
 	if err != nil || parent.Mode().Perm() != 0o700 {
 		t.Errorf("the parent of the folders: %v, %v", parent, err)

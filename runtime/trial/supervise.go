@@ -142,7 +142,7 @@ func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	}
 	m.met = true
 	l := m.handle
-	welcome := protocol.Welcome{Version: protocol.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
+	welcome := protocol.Welcome{Version: protocol.Version, Deadline: s.Deadline, LogNext: l.log.Size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
 		welcome.Now = s.Line.Now()
 		msg.welcome <- welcome
@@ -331,7 +331,7 @@ func (m *Machine) woke(ctx context.Context, s State) (State, []Effect, error) {
 
 // forgotten tells once that the log has got longer than what is kept of it.
 func (m *Machine) forgotten(s State) []Effect {
-	if m.handle.short || !m.handle.log.dropped() {
+	if m.handle.short || !m.handle.log.Dropped() {
 		return nil
 	}
 	m.handle.short = true

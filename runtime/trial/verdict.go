@@ -19,6 +19,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // verdict decides what the trial is worth and reports it. Cleaning comes after.
@@ -244,7 +245,7 @@ func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 
 
 // logRecord names the agent's log; nil when there is none.
 func logRecord(stateDir string, s State) *FileRecord {
-	return fileRecord(stateDir, LogFile(stateDir, s.ID, s.Try))
+	return fileRecord(stateDir, trydir.Of(stateDir, s.ID, s.Try).Log())
 }
 
 // fileRecord names a file below the state directory; nil when there is none.
@@ -303,7 +304,7 @@ func (m *Machine) tidy(ctx context.Context, s State) error {
 		return err
 	}
 	fault.Reached(fault.ContainerRemoved)
-	return RemoveFolder(m.host.StateDir, s.ID, s.Try)
+	return m.host.dir(s).Remove()
 }
 
 // Restarted is the state of the next try of a trial whose last one did not count, or was

@@ -1,4 +1,4 @@
-package trial
+package agentlog
 
 import (
 	"errors"
@@ -22,14 +22,9 @@ const (
 	logPartsOf = 4         // how many of those are kept, the newest
 )
 
-// LogFile is where the beginning of a try's agent log is kept. What is beyond the first
-// 512 MiB is beside it, in parts; OpenLog reads all of it.
-func LogFile(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "agent.log")
-}
-
-// logFile is the record of the agent's output, bounded; the container's copy is a buffer.
-type logFile struct {
+// Log is the record of the agent's output, bounded; the container's copy is a buffer. It is safe for
+// concurrent use.
+type Log struct {
 	path       string
 	head, part int64 // bytes; constants but for tests
 
@@ -66,8 +61,9 @@ func parts(path string) ([]part, error) {
 	return list, nil
 }
 
-func openLog(path string) (*logFile, error) {
-	l := &logFile{path: path, head: logHead, part: logPart}
+// Open goes on with the log whose beginning is at path, or begins one there. Its folder must be there.
+func Open(path string) (*Log, error) {
+	l := &Log{path: path, head: logHead, part: logPart}
 	kept, err := parts(path)
 	if err != nil {
 		return nil, err
@@ -88,10 +84,10 @@ func openLog(path string) (*logFile, error) {
 	return l, nil
 }
 
-// write stores what begins at offset and returns the offset it wants next, at most the end
+// Store keeps what begins at offset and returns the offset it wants next, at most the end
 // of what it read. Output that was dropped in the container leaves a hole of zero bytes, so
 // that offsets stay true.
-func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
+func (l *Log) Store(offset int64, r io.Reader) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := fault.Err(fault.WriteLog); err != nil {
@@ -122,7 +118,7 @@ func (l *logFile) write(offset int64, r io.Reader) (int64, error) {
 }
 
 // fill writes to the file that offset belongs to until that is full or r has ended.
-func (l *logFile) fill(offset int64, r io.Reader) (int64, error) {
+func (l *Log) fill(offset int64, r io.Reader) (int64, error) {
 	if offset > math.MaxInt64-l.part {
 		_, err := io.Copy(io.Discard, r) // no agent has printed that much
 		return 0, err
@@ -152,7 +148,7 @@ func ignoreEOF(err error) error {
 }
 
 // rotate begins a part at offset and removes the oldest ones.
-func (l *logFile) rotate(offset int64) error {
+func (l *Log) rotate(offset int64) error {
 	kept, err := parts(l.path)
 	if err != nil {
 		return err
@@ -173,29 +169,31 @@ func (l *logFile) rotate(offset int64) error {
 	return nil
 }
 
-func (l *logFile) size() int64 {
+// Size is the offset after the last byte.
+func (l *Log) Size() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next
 }
 
-// dropped reports whether a part of the log had to give way to a later one.
-func (l *logFile) dropped() bool {
+// Dropped reports whether a part of the log had to give way to a later one.
+func (l *Log) Dropped() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-func (l *logFile) close() {
+// Close closes the file. What is stored stays.
+func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_ = l.f.Close()
 }
 
-// OpenLog reads what the log at path (LogFile) holds from offset on, at this moment; end is the
+// Read reads what the log at path holds from offset on, at this moment; end is the
 // offset after it, from which to go on later. A line tells of what was printed and is not
 // kept. Without a log it is an error that is os.ErrNotExist.
-func OpenLog(path string, offset int64) (log io.ReadCloser, end int64, err error) {
+func Read(path string, offset int64) (log io.ReadCloser, end int64, err error) {
 	r := &logReader{}
 	end = offset
 	if err := r.add(path, 0, &end); err != nil {

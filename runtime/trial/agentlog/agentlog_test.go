@@ -1,4 +1,4 @@
-package trial
+package agentlog
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-func newLog(t *testing.T) (l *logFile, name string) {
+func newLog(t *testing.T) (l *Log, name string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "agent.log")
-	l, err := openLog(name)
+	l, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.close() })
+	t.Cleanup(func() { l.Close() })
 	return l, name
 }
 
@@ -36,7 +36,7 @@ func TestLogOffsetsAreTrue(t *testing.T) {
 		for range rapid.IntRange(1, 20).Draw(rt, "chunks") {
 			offset := rapid.IntRange(0, len(text)-64).Draw(rt, "offset")
 			chunk := text[offset : offset+rapid.IntRange(0, 64).Draw(rt, "length")]
-			next, err := l.write(int64(offset), bytes.NewReader(chunk))
+			next, err := l.Store(int64(offset), bytes.NewReader(chunk))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -49,8 +49,8 @@ func TestLogOffsetsAreTrue(t *testing.T) {
 				want = append(want, make([]byte, max(end, offset)-have)...)
 				copy(want[max(have, offset):], text[max(have, offset):max(end, offset)])
 			}
-			if l.size() != int64(len(want)) {
-				rt.Fatalf("size %d, want %d", l.size(), len(want))
+			if l.Size() != int64(len(want)) {
+				rt.Fatalf("size %d, want %d", l.Size(), len(want))
 			}
 		}
 		got, err := os.ReadFile(name)
@@ -65,15 +65,15 @@ func TestLogOffsetsAreTrue(t *testing.T) {
 
 func TestALogGoesOnAfterARestart(t *testing.T) {
 	l, name := newLog(t)
-	if _, err := l.write(0, strings.NewReader("one ")); err != nil {
+	if _, err := l.Store(0, strings.NewReader("one ")); err != nil {
 		t.Fatal(err)
 	}
-	again, err := openLog(name)
+	again, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer again.close()
-	if next, err := again.write(2, strings.NewReader("e two")); next != 7 || err != nil {
+	defer again.Close()
+	if next, err := again.Store(2, strings.NewReader("e two")); next != 7 || err != nil {
 		t.Errorf("%d, %v", next, err)
 	}
 	if got, err := os.ReadFile(name); string(got) != "one two" || err != nil {
@@ -91,23 +91,23 @@ func TestALongLogKeepsItsBeginningAndItsEnd(t *testing.T) {
 	}
 	_, name := newLog(t)
 	for from := 0; from < len(text); {
-		l, err := openLog(name) // the daemon starts again and again
+		l, err := Open(name) // the daemon starts again and again
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.head, l.part = head, size
 		for range 20 {
 			to := min(from+7, len(text))
-			next, err := l.write(int64(max(0, from-3)), bytes.NewReader(text[max(0, from-3):to])) // some of it again
-			if next != int64(to) || l.size() != next || err != nil {
-				t.Fatalf("next %d, size %d, %v, want %d", next, l.size(), err, to)
+			next, err := l.Store(int64(max(0, from-3)), bytes.NewReader(text[max(0, from-3):to])) // some of it again
+			if next != int64(to) || l.Size() != next || err != nil {
+				t.Fatalf("next %d, size %d, %v, want %d", next, l.Size(), err, to)
 			}
 			from = to
 		}
-		if from > head+(logPartsOf+3)*size && !l.dropped() {
+		if from > head+(logPartsOf+3)*size && !l.Dropped() {
 			t.Errorf("after %d bytes nothing is said to be dropped", from)
 		}
-		l.close()
+		l.Close()
 	}
 	const kept = 184 // three parts of 50 and what the last one has
 	gone := len(text) - head - kept
@@ -116,7 +116,7 @@ func TestALongLogKeepsItsBeginningAndItsEnd(t *testing.T) {
 		offset int64
 		want   string
 	}{{0, want}, {1000, fmt.Sprintf("\n[assayd: %d bytes were not kept]\n%s", 50, text[1050:])}, {1230, string(text[1230:])}, {1234, ""}, {math.MaxInt64, ""}} {
-		log, end, err := OpenLog(name, tt.offset)
+		log, end, err := Read(name, tt.offset)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,13 +128,13 @@ func TestALongLogKeepsItsBeginningAndItsEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	l, err := openLog(name)
+	l, err := Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
+	defer l.Close()
 	for range 3 { // an offset that no agent can come to costs nothing
-		if next, err := l.write(math.MaxInt64, strings.NewReader("x")); next != math.MaxInt64 || err != nil {
+		if next, err := l.Store(math.MaxInt64, strings.NewReader("x")); next != math.MaxInt64 || err != nil {
 			t.Errorf("next %d, %v", next, err)
 		}
 	}
@@ -146,11 +146,11 @@ func TestALongLogKeepsItsBeginningAndItsEnd(t *testing.T) {
 func TestALogKeepsWhatCameBeforeAFailure(t *testing.T) {
 	l, _ := newLog(t)
 	why := errors.New("the guest went away")
-	next, err := l.write(0, iotest.ErrReader(why))
+	next, err := l.Store(0, iotest.ErrReader(why))
 	if next != 0 || !errors.Is(err, why) {
 		t.Errorf("%d, %v", next, err)
 	}
-	if next, err := l.write(0, strings.NewReader("all")); next != 3 || err != nil {
+	if next, err := l.Store(0, strings.NewReader("all")); next != 3 || err != nil {
 		t.Errorf("%d, %v", next, err)
 	}
 }
