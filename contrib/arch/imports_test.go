@@ -74,8 +74,14 @@ var mayImport = map[string][]string{
 	"runtime/agent":                    {"runtime/task", "runtime/llm", "runtime/layer"},
 	"runtime/trial/agentlog":           {},
 	"runtime/trial/trydir":             {"runtime/agent", "runtime/gateway", "runtime/guest/protocol"},
+	"runtime/trial/worktree": {
+		"runtime/container", "runtime/image", "runtime/task", "runtime/judge/sanitize", "runtime/patch", "runtime/decoy/mixed",
+	},
+	"runtime/trial/mixedruns": {
+		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
+	},
 	"runtime/trial": {
-		"runtime/trial/agentlog", "runtime/trial/trydir",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
@@ -114,7 +120,7 @@ var mayImport = map[string][]string{
 		// The plain values that a run is compiled into.
 		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest/protocol", "runtime/gateway",
 	},
-	"reconcile/summary":         {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/summary":         {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial", "runtime/trial/mixedruns"},
 	"reconcile/store":           {},
 	"reconcile/results":         {},
 	"reconcile/store/storetest": {"reconcile/store"},
@@ -130,12 +136,12 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/agent",
 	},
 	"reconcile/export": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/trial/trydir", "runtime/trial/agentlog", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest/protocol",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/trial/trydir", "runtime/trial/mixedruns", "runtime/trial/agentlog", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest/protocol",
 	},
 	"reconcile/query": {
 		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary",
 		// What is told of trials, rounds, and mining.
-		"runtime/trial", "runtime/trial/trydir", "runtime/trial/agentlog", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
+		"runtime/trial", "runtime/trial/trydir", "runtime/trial/mixedruns", "runtime/trial/agentlog", "runtime/mining", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript", "runtime/task", "runtime/patch", "runtime/clock",
 	},
 	"reconcile/hold":                {"reconcile/store", "reconcile/plan"},
 	"reconcile/note":                {"reconcile/store"},
@@ -143,14 +149,14 @@ var mayImport = map[string][]string{
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/trial/trydir", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/trial/trydir", "runtime/trial/worktree", "runtime/trial/mixedruns", "runtime/container",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
 		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 	},
 	"reconcile/taskcheck": {
-		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
+		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "runtime/trial", "runtime/trial/worktree", "runtime/trial/mixedruns", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/judge/parser", "runtime/decoy",
 	},

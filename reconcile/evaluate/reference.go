@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // Reference is trial.Host.Reference: what judging the solution of a task has shown. That is
@@ -245,8 +246,8 @@ func (r *Evaluator) askSolution(ctx context.Context, of trial.Subject) (ask Ask,
 		return Opened(func() (io.ReadCloser, error) { return r.o.Host.OpenBlob(s.Context.Digest) }), nothing, "", nil
 	}
 	labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
-	tree, err := r.o.Host.Solve(ctx, of.Task, of.Work, labels)
-	if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
+	tree, err := r.o.Host.Trees().Solve(ctx, of.Task, of.Work, labels)
+	if unsolved, ok := errors.AsType[*worktree.Unsolved](err); ok {
 		return nil, nil, "the task's own solution fails: " + unsolved.Words, nil
 	}
 	if err != nil {

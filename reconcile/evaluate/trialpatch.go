@@ -70,7 +70,7 @@ func (r *Evaluator) patchOf(ctx context.Context, s trial.State, archive io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("make the work image of %s: %w", plan.TaskAddress(t.Benchmark, t.Name), err)
 	}
-	base, err := h.Base(ctx, t, trial.ImageRef{Ref: work.Ref, ID: work.ID}, labels)
+	base, err := h.Trees().Base(ctx, t, work.Ref, work.ID, labels)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // taskConfig is the run_config.json of a task. What follows Env is ours.
@@ -103,19 +104,19 @@ type finalResult struct {
 	Resumes      int      `json:"resume_count"`
 	BestScore    *float64 `json:"best_score,omitempty"`
 
-	Score100   *float64           `json:"score_0_100"`
-	Status     trial.Status       `json:"status"` // "" while the trial is open
-	Reason     string             `json:"reason"`
-	Error      string             `json:"error,omitempty"` // why there is no result to count
-	Private    *trial.PrivateSet  `json:"private,omitempty"`
-	Select     string             `json:"selection"`
-	Direction  string             `json:"score_direction"`
-	Attempt    int                `json:"attempt"`
-	StartedAt  *time.Time         `json:"started_at"`
-	FinishedAt *time.Time         `json:"finished_at"`
-	Usage      *trial.Usage       `json:"usage,omitempty"`
-	Decoys     *trial.DecoyRecord `json:"decoys,omitempty"`
-	Flags      []string           `json:"flags"`
+	Score100   *float64          `json:"score_0_100"`
+	Status     trial.Status      `json:"status"` // "" while the trial is open
+	Reason     string            `json:"reason"`
+	Error      string            `json:"error,omitempty"` // why there is no result to count
+	Private    *trial.PrivateSet `json:"private,omitempty"`
+	Select     string            `json:"selection"`
+	Direction  string            `json:"score_direction"`
+	Attempt    int               `json:"attempt"`
+	StartedAt  *time.Time        `json:"started_at"`
+	FinishedAt *time.Time        `json:"finished_at"`
+	Usage      *trial.Usage      `json:"usage,omitempty"`
+	Decoys     *mixedruns.Record `json:"decoys,omitempty"`
+	Flags      []string          `json:"flags"`
 	origin
 }
 

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // snapshotTime bounds one snapshot, and with it how long an agent is frozen.
@@ -168,8 +168,6 @@ type notCopied struct{ error }
 
 func (n *notCopied) Unwrap() error { return n.error }
 
-var errStopped = errors.New("the judge stopped reading")
-
 // snapshot streams submit.paths to the judge. The key makes a repeated call spend nothing.
 func (m *Machine) snapshot(ctx context.Context, s State, kind round.Kind, key string) (sub round.Submission, err error) {
 	err = m.still(ctx, s, func(ctx context.Context, tree io.Reader) error {
@@ -201,22 +199,13 @@ func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Cont
 			}
 		}()
 	}
-	r, w := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		cerr := copyPaths(bounded, copier, s.Container, s.Cell.Task, tar.NewWriter(w))
-		w.CloseWithError(cerr)
-		done <- cerr
-	}()
-	err = take(bounded, r)
-	// What was accepted before is not read: the copy is told so, and its failure is none.
-	r.CloseWithError(errStopped)
-	cerr := <-done
+	// What was accepted before is not read, and that is no failure of the copy.
+	err, copied := worktree.Stream(bounded, copier, s.Container, s.Cell.Task, func(tree io.Reader) error { return take(bounded, tree) })
 	switch {
 	case err == nil:
 		return nil
-	case cerr != nil && !errors.Is(cerr, errStopped):
-		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
+	case copied != nil:
+		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, copied)}
 	case bounded.Err() != nil && ctx.Err() == nil: // the copy only waited for who reads it
 		return &notCopied{fmt.Errorf("take the tree of trial %s within %s: %w", s.ID, m.moment, err)}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // FlagExtended marks a trial whose deadline a user has moved to a later time.
@@ -234,7 +235,7 @@ func (s State) asDeclared() State {
 	}
 	if s.Mixed != nil {
 		runs := *s.Mixed
-		runs.Rounds = slices.DeleteFunc(slices.Clone(runs.Rounds), func(r MixedRound) bool { return r.Later })
+		runs.Rounds = slices.DeleteFunc(slices.Clone(runs.Rounds), func(r mixedruns.Round) bool { return r.Later })
 		s.Mixed = &runs
 	}
 	return s

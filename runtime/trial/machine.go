@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -17,7 +18,9 @@ import (
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // Host is everything trials share: made once by the daemon.
@@ -45,7 +48,7 @@ type Host struct {
 	Logged func(trial string)
 	// Decoys returns the decoys of the task, which are made once for one content; nil = there
 	// are none.
-	Decoys func(ctx context.Context, of Subject) (Decoys, error)
+	Decoys func(ctx context.Context, of Subject) (mixedruns.Decoys, error)
 	// Foresee has the decoys of a trial's task made while its agent works, so that the verdict waits
 	// for them no longer than it must. It returns at once; of finds the subject, and may be called
 	// from any goroutine. Nil = they are made when the verdict needs them.
@@ -73,6 +76,11 @@ type Host struct {
 
 // dir is what a try of a trial has on the host.
 func (h Host) dir(s State) trydir.Dir { return trydir.Of(h.StateDir, s.ID, s.Try) }
+
+// Trees reads the trees that agents work in.
+func (h Host) Trees() worktree.Reader {
+	return worktree.Reader{Engine: h.Engine, Images: h.Images, Patches: h.Patches, Spool: filepath.Join(h.StateDir, "spool")}
+}
 
 // at puts the place in a spec before an error.
 func (h Host) at(err error, kind, name, task string, attributes ...string) error {

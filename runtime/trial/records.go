@@ -5,6 +5,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // Started is the record trial.started.
@@ -63,26 +64,26 @@ type ImageBuilt struct {
 
 // Finished is the record trial.finished.
 type Finished struct {
-	Trial         string       `json:"trial"`
-	Try           int          `json:"try"`
-	Final         bool         `json:"final"`
-	Task          string       `json:"task"`
-	Agent         string       `json:"agent"`
-	Model         string       `json:"model"`
-	Attempt       int          `json:"attempt"`
-	Control       bool         `json:"control,omitempty"` // the agent is oracle or nop: the trial is in no rate of agents
-	Status        Status       `json:"status"`
-	Reason        string       `json:"reason"`
-	Detail        string       `json:"detail,omitempty"`
-	Best          *Best        `json:"best"`
-	Private       *PrivateSet  `json:"private"`
-	Decoys        *DecoyRecord `json:"decoys,omitempty"`
-	Submissions   Counts       `json:"submissions"`
-	AgentDuration float64      `json:"agent_duration_s"`
-	TimedOut      bool         `json:"timed_out"`
-	Resumes       int          `json:"resumes"`
-	HeldS         float64      `json:"held_s,omitempty"` // for which users held requests for its models back, while its time ran on
-	Usage         Usage        `json:"usage"`            // of all tries so far
+	Trial         string            `json:"trial"`
+	Try           int               `json:"try"`
+	Final         bool              `json:"final"`
+	Task          string            `json:"task"`
+	Agent         string            `json:"agent"`
+	Model         string            `json:"model"`
+	Attempt       int               `json:"attempt"`
+	Control       bool              `json:"control,omitempty"` // the agent is oracle or nop: the trial is in no rate of agents
+	Status        Status            `json:"status"`
+	Reason        string            `json:"reason"`
+	Detail        string            `json:"detail,omitempty"`
+	Best          *Best             `json:"best"`
+	Private       *PrivateSet       `json:"private"`
+	Decoys        *mixedruns.Record `json:"decoys,omitempty"`
+	Submissions   Counts            `json:"submissions"`
+	AgentDuration float64           `json:"agent_duration_s"`
+	TimedOut      bool              `json:"timed_out"`
+	Resumes       int               `json:"resumes"`
+	HeldS         float64           `json:"held_s,omitempty"` // for which users held requests for its models back, while its time ran on
+	Usage         Usage             `json:"usage"`            // of all tries so far
 	// DiscardedUsage is what of it went into tries that do not count. LostUsage is the same under the
 	// name that it had first, for readers of records of version 1.
 	DiscardedUsage Usage        `json:"discarded_usage,omitzero"`

@@ -138,7 +138,7 @@ func (h Host) findings(ctx context.Context, s State, subs []round.Submission, ro
 	}
 	reading, cancel := context.WithTimeout(ctx, treeTime)
 	defer cancel()
-	base, err := h.Base(reading, s.Cell.Task, s.WorkImage, labels(h.Owner, s, container.RoleBuild))
+	base, err := h.Trees().Base(reading, s.Cell.Task, s.WorkImage.Ref, s.WorkImage.ID, labels(h.Owner, s, container.RoleBuild))
 	if err != nil {
 		look(nil)
 		return found, err

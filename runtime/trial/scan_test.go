@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // A daemon that was started again has no session that knows what the agent asked for: the
@@ -77,7 +78,7 @@ func archived(t *testing.T, tree map[string]string) []byte {
 // begun has the tree kept that the agent of a trial begins with.
 func begun(t *testing.T, h Host, s State, tree map[string]string) {
 	t.Helper()
-	_, err := h.Patches.Base(t.Context(), baseKey(s.Cell.Task, s.WorkImage), func() (io.ReadCloser, error) {
+	_, err := h.Patches.Base(t.Context(), worktree.BaseKey(s.Cell.Task, s.WorkImage.ID), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(archived(t, tree))), nil
 	})
 	if err != nil {

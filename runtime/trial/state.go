@@ -6,6 +6,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // Phase is where a trial is; the diagram is in the package comment.
@@ -137,7 +138,7 @@ type State struct {
 	Unwanted   bool   // cancelled because no spec wants the cell any more
 	Flags      []string
 
-	Mixed *MixedRuns `json:",omitempty"` // of the deciding rounds; nil = not drawn yet, or not wanted
+	Mixed *mixedruns.Runs `json:",omitempty"` // of the deciding rounds; nil = not drawn yet, or not wanted
 
 	Result *Finished // the verdict, once there is one
 

@@ -1,4 +1,4 @@
-package trial
+package worktree
 
 import (
 	"archive/tar"
@@ -23,8 +23,8 @@ const (
 // SeenOf notes what agents of a task can read, out of its work image: all files below
 // workdir with the ending of a hidden one, and the instruction. complete is false where the
 // tree is too big to be read whole.
-func (h Host) SeenOf(ctx context.Context, t task.Task, image string, hidden map[string][]byte, labels map[string]string) (seen *mixed.Text, complete bool, err error) {
-	copier, ok := h.Engine.(container.Copier)
+func (r Reader) SeenOf(ctx context.Context, t task.Task, image string, hidden map[string][]byte, labels map[string]string) (seen *mixed.Text, complete bool, err error) {
+	copier, ok := r.Engine.(container.Copier)
 	if !ok {
 		return nil, false, fmt.Errorf("look at an image with this engine: %w", container.ErrUnsupported)
 	}
@@ -34,7 +34,7 @@ func (h Host) SeenOf(ctx context.Context, t task.Task, image string, hidden map[
 	}
 	seen = mixed.NewText(hidden)
 	seen.Add("/instruction", []byte(t.Instruction))
-	err = h.Images.Look(ctx, image, labels, func(ctx context.Context, id string) (err error) {
+	err = r.Images.Look(ctx, image, labels, func(ctx context.Context, id string) (err error) {
 		tree, err := copier.CopyFrom(ctx, id, t.Workdir)
 		if errors.Is(err, container.ErrNotFound) {
 			complete = true // there is nothing to see

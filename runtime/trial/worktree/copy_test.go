@@ -1,4 +1,4 @@
-package trial
+package worktree
 
 import (
 	"archive/tar"
@@ -57,25 +57,32 @@ func TestASnapshotFollowsALinkInPlaceOfTheWorkDirectory(t *testing.T) {
 
 // A daemon may be killed while it copies a tree out of an image, which can take minutes.
 func TestACopyOfATreeHasNoNameWhileItIsMade(t *testing.T) {
-	b := newFixture(t)
-	inst, err := b.fake.Start(t.Context(), container.Workload{Name: "w", Image: "work:1", Argv: []string{"/probe", "sleep", "1h"}})
+	fake := containertest.NewFake()
+	t.Cleanup(func() {
+		if err := fake.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	fake.AddImage("work:1", container.ImageConfig{}, map[string]string{"/probe": "", "/work/src/a": "text"})
+	spool := t.TempDir()
+	inst, err := fake.Start(t.Context(), container.Workload{Name: "w", Image: "work:1", Argv: []string{"/probe", "sleep", "1h"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	copies := 0
-	b.fake.Intercept(func(call, _ string) error {
+	fake.Intercept(func(call, _ string) error {
 		if call != "CopyFrom" {
 			return nil
 		}
 		copies++
-		left, err := filepath.Glob(filepath.Join(b.host.spool(), sanitize.TreePrefix+"*"))
+		left, err := filepath.Glob(filepath.Join(spool, sanitize.TreePrefix+"*"))
 		if len(left) > 0 {
 			t.Errorf("%s lies in the spool", left[0])
 		}
 		return err
 	})
 	all := task.Task{Workdir: "/work", Submit: task.Submit{Paths: []string{"src"}, MaxBytes: 1 << 20, MaxFiles: 10}}
-	tree, err := b.host.spooled(t.Context(), all, inst.ID)
+	tree, err := (Reader{Engine: fake, Spool: spool}).spooled(t.Context(), all, inst.ID)
 	if err != nil || copies == 0 {
 		t.Fatalf("after %d copies: %v", copies, err)
 	}

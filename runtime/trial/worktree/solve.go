@@ -1,4 +1,4 @@
-package trial
+package worktree
 
 import (
 	"archive/tar"
@@ -34,7 +34,7 @@ func (e *Unsolved) Error() string { return e.Words }
 // Solve runs the script of a task's solution in a fresh container of its work image, as the
 // agent oracle does, and returns what it leaves in submit.paths as an archive, a file
 // without a name. A script that fails is an *Unsolved. labels say whose the container is.
-func (h Host) Solve(ctx context.Context, t task.Task, work image.Built, labels map[string]string) (archive *os.File, err error) {
+func (r Reader) Solve(ctx context.Context, t task.Task, work image.Built, labels map[string]string) (archive *os.File, err error) {
 	w := container.Workload{
 		Image: work.ID, Env: t.Work.Env, Workdir: t.Workdir, Network: container.NetworkNone, Labels: labels,
 		Limits: container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
@@ -42,11 +42,11 @@ func (h Host) Solve(ctx context.Context, t task.Task, work image.Built, labels m
 	if t.Network.Mode == "open" {
 		w.Network = container.NetworkOpen
 	}
-	err = h.Images.Within(ctx, w, func(ctx context.Context, id string) (err error) {
-		if err := h.script(ctx, t, work, id); err != nil {
+	err = r.Images.Within(ctx, w, func(ctx context.Context, id string) (err error) {
+		if err := r.script(ctx, t, work, id); err != nil {
 			return err
 		}
-		archive, err = h.spooled(ctx, t, id)
+		archive, err = r.spooled(ctx, t, id)
 		return err
 	})
 	if err != nil {
@@ -56,9 +56,9 @@ func (h Host) Solve(ctx context.Context, t task.Task, work image.Built, labels m
 }
 
 // script runs the solution's script in the container.
-func (h Host) script(ctx context.Context, t task.Task, work image.Built, id string) error {
-	execer, ok := h.Engine.(container.Execer)
-	copier, also := h.Engine.(container.Copier)
+func (r Reader) script(ctx context.Context, t task.Task, work image.Built, id string) error {
+	execer, ok := r.Engine.(container.Execer)
+	copier, also := r.Engine.(container.Copier)
 	if !ok || !also {
 		return fmt.Errorf("run a script with this engine: %w", container.ErrUnsupported)
 	}

@@ -1,34 +1,35 @@
-package trial
+package mixedruns
 
 import (
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/assayd/assayd/runtime/task"
 )
 
 // knowledge says what the agent may know of the text of hidden tests, and why. assumed says that it
 // is not known: reason says what is taken for true.
-func knowledge(s State) (knows, reason string, assumed bool) {
-	t, model := s.Cell.Task, s.Cell.Agent.Model
+func knowledge(t task.Task, model string) (knows, reason string, assumed bool) {
 	if t.Judge.Feedback == "full" {
-		return DecoysFed, "feedback is full: messages of failing tests hold parts of their text", false
+		return Fed, "feedback is full: messages of failing tests hold parts of their text", false
 	}
 	from := upstream(t.Metadata)
 	if model == "" || from == "" {
-		return DecoysBlind, "", false
+		return Blind, "", false
 	}
 	tests, knownTests := dateOf(t.Metadata["created_at"])
 	made, knownModel := dateOf(model)
 	switch {
 	case knownTests && knownModel && tests.Before(made):
-		return DecoysFed, fmt.Sprintf("the tests of %s are public since %s, and the model is of %s", from, tests.Format(time.DateOnly), made.Format(time.DateOnly)), false
+		return Fed, fmt.Sprintf("the tests of %s are public since %s, and the model is of %s", from, tests.Format(time.DateOnly), made.Format(time.DateOnly)), false
 	case knownTests && knownModel:
-		return DecoysBlind, fmt.Sprintf("the tests of %s are of %s, and the model is of %s", from, tests.Format(time.DateOnly), made.Format(time.DateOnly)), false
+		return Blind, fmt.Sprintf("the tests of %s are of %s, and the model is of %s", from, tests.Format(time.DateOnly), made.Format(time.DateOnly)), false
 	case knownTests:
-		return DecoysFed, fmt.Sprintf("assumed that the model has seen the tests of %s, which are public since %s: the name of %s does not say its age", from, tests.Format(time.DateOnly), model), true
+		return Fed, fmt.Sprintf("assumed that the model has seen the tests of %s, which are public since %s: the name of %s does not say its age", from, tests.Format(time.DateOnly), model), true
 	}
-	return DecoysFed, fmt.Sprintf("assumed that the model has seen the tests of %s, which are public: their age is not known", from), true
+	return Fed, fmt.Sprintf("assumed that the model has seen the tests of %s, which are public: their age is not known", from), true
 }
 
 // upstream is the public pull request or instance that a task is made of, as its metadata has it;
@@ -36,7 +37,8 @@ func knowledge(s State) (knows, reason string, assumed bool) {
 func upstream(metadata map[string]string) string {
 	for _, key := range []string{"pull_url", "instance_id", "merge_commit"} {
 		if of := metadata[key]; of != "" {
-			return clip(strings.ToValidUTF8(of, ""), 200)
+			of = strings.ToValidUTF8(of, "")
+			return of[:min(len(of), 200)]
 		}
 	}
 	return ""
