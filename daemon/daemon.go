@@ -48,6 +48,7 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/install"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
@@ -208,7 +209,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
-			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &trial.Libcs{},
+			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &install.Libcs{},
 		},
 		Datasets: datasets,
 		Mining:   mining,

@@ -77,11 +77,13 @@ var mayImport = map[string][]string{
 	"runtime/trial/worktree": {
 		"runtime/container", "runtime/image", "runtime/task", "runtime/judge/sanitize", "runtime/patch", "runtime/decoy/mixed",
 	},
+	"runtime/trial/link":    {"runtime/gateway", "runtime/egress", "runtime/guest/protocol", "runtime/trial/agentlog"},
+	"runtime/trial/install": {"runtime/agent", "runtime/container", "runtime/image", "runtime/layer", "runtime/task"},
 	"runtime/trial/mixedruns": {
 		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
 	},
 	"runtime/trial": {
-		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree", "runtime/trial/mixedruns",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",

@@ -48,7 +48,7 @@ func plays(s State) bool { return s.Cell.Task.Judge.Game != "" }
 // unless that tree was judged. Of a game the sessions are the result, and they end here.
 func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error) {
 	if m.handle != nil {
-		m.handle.orderEnd()
+		m.handle.link.OrderEnd()
 	}
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
@@ -104,7 +104,7 @@ func (m *Machine) lastWords(ctx context.Context, s State) {
 	defer over.Stop()
 	for !m.handle.spoken {
 		select {
-		case msg := <-m.handle.inbox:
+		case msg := <-m.handle.link.Inbox():
 			m.handleMessage(s, msg) // the state does not change any more
 			m.answer()
 		case <-over.C:

@@ -104,7 +104,7 @@ func (m *Machine) extend(s State, x Extend) (State, []Effect) {
 	}
 	m.openSession(s)
 	l := m.handle
-	m.acks = append(m.acks, func() { l.due(s.Deadline) }) // when it is stored
+	m.acks = append(m.acks, func() { l.link.Due(s.Deadline) }) // when it is stored
 	return s, []Effect{m.happened(s, FlagExtended, x.Why)}
 }
 

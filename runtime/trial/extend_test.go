@@ -407,26 +407,3 @@ func TestWhatCannotBeExtended(t *testing.T) {
 		t.Errorf("any other cannot be extended: %s", why)
 	}
 }
-
-// A guest that says an old deadline again and again is told the later one each time, and not as fast as it asks.
-func TestAGuestThatForgetsTheDeadlineKeepsNobodyBusy(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	l := &handle{ctx: ctx, cancel: cancel, end: make(chan struct{})}
-	l.due(time.Now().Add(time.Hour))
-	began := time.Now()
-	for range 3 {
-		o, err := l.beat(t.Context(), protocol.Beat{Deadline: began})
-		if err != nil || !o.Deadline.After(began) {
-			t.Fatalf("it is told %+v, %v", o, err)
-		}
-	}
-	if took := time.Since(began); took < 3*orderHold {
-		t.Errorf("three answers took %s", took)
-	}
-	l.orderEnd()
-	if o, err := l.beat(t.Context(), protocol.Beat{Deadline: began}); err != nil || !o.End {
-		t.Errorf("at the end it is told %+v, %v", o, err)
-	}
-}

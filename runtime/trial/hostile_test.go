@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,23 +160,6 @@ func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
 	})
 	if s, _ := b.until(b.machine(b.fresh()), b.fresh(), Done); s.Result.Status != Resolved {
 		t.Errorf("%+v", s.Result)
-	}
-}
-
-func TestADoorClosesOnAStalledUpload(t *testing.T) {
-	dir := doorFolder(t)
-	swallow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	d, err := openTrialSocket(dir, swallow, swallow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := stalled(filepath.Join(dir, filepath.Base(protocol.GuestSocket)), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.close() // or the test never ends
-	if err := c.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -485,5 +467,24 @@ func TestWhatIsExcludedDoesNotCount(t *testing.T) {
 	without := func(c *Cell) { c.Task.Submit.Exclude = []string{"big"} }
 	if s, _ := b.until(b.machine(b.fresh(without)), b.fresh(without), Done); s.Result.Status != Resolved {
 		t.Errorf("%+v", s.Result)
+	}
+}
+
+func TestDoorsArePrivateAndShort(t *testing.T) {
+	state := strings.Repeat("s", trydir.MaxStateDir)
+	one, two := trydir.Of(state, "r.e1.aaaaaaaa", 1).Sockets(), trydir.Of(state, "r.e1.aaaaaaaa", 2).Sockets()
+	if one == two {
+		t.Error("two tries share a folder")
+	}
+	if n := len(filepath.Join(one, filepath.Base(protocol.GuestSocket))); n > 107 {
+		t.Errorf("a socket's path has %d bytes, 107 are possible", n)
+	}
+	b := newFixture(t)
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Await)
+	dir := trydir.Of(b.host.StateDir, s.ID, 1).Sockets()
+	parent, err := os.Stat(filepath.Dir(dir))
+	if err != nil || parent.Mode().Perm() != 0o700 {
+		t.Errorf("the parent of the folders: %v, %v", parent, err)
 	}
 }

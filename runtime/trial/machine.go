@@ -18,6 +18,7 @@ import (
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/install"
 	"github.com/assayd/assayd/runtime/trial/mixedruns"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 	"github.com/assayd/assayd/runtime/trial/worktree"
@@ -71,7 +72,7 @@ type Host struct {
 	Gateway *gateway.Gateway
 	// Layers are what agents have installed.
 	Layers *layer.Store
-	Libcs  *Libcs
+	Libcs  *install.Libcs
 }
 
 // dir is what a try of a trial has on the host.
@@ -250,7 +251,7 @@ func (m *Machine) cancellation() (*Cancellation, bool) {
 // cancelled sends the trial to its verdict as Cancel asked for.
 func (m *Machine) cancelled(s State, c *Cancellation) State {
 	if m.handle != nil {
-		m.handle.orderEnd()
+		m.handle.link.OrderEnd()
 	}
 	s.Unwanted = c.Unwanted
 	return fail(s, Cancelled, ReasonCancelled, c)
@@ -293,7 +294,9 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, err
 	}
 	s.WorkImage, s.ImageUser = ImageRef{work.Ref, work.ID}, work.Config.User
-	if err := m.installAgent(ctx, &s, work, labels); err != nil {
+	in, err := m.installer(s).Install(ctx, s.Cell.Agent, s.Cell.Task, work, labels)
+	s.Equipped, s.Layers, s.Program, s.Path = in.Equipped, in.Layers, in.Program, in.Path
+	if err != nil {
 		return m.unequipped(ctx, s, err)
 	}
 	if s, err = m.measure(ctx, s, t, work); err != nil || s.Phase == Verdict {
@@ -365,6 +368,17 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 	_, s.Settled = errors.AsType[*image.MissingError](err)
 	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "judge.stage", "base")
 	return fail(s, SetupError, ReasonImage, err), nil, nil
+}
+
+// installer installs the agent of a trial.
+func (m *Machine) installer(s State) install.Installer {
+	return install.Installer{
+		Engine: m.host.Engine, Images: m.host.Images, Layers: m.host.Layers, Libcs: m.host.Libcs,
+		Pin: func(ctx context.Context, ref string) (string, error) { return m.pin(ctx, s, ref) },
+		At: func(err error, attributes ...string) error {
+			return m.host.at(err, "agent", s.Cell.Agent.Name, "", attributes...)
+		},
+	}
 }
 
 // unequipped ends a try whose agent cannot be installed.

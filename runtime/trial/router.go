@@ -3,55 +3,17 @@ package trial
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
-	"strings"
-	"time"
 
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 )
-
-// router answers everything that an agent asks by its relay: the judge, the gateway to its
-// model, and the proxy to what its network list names.
-type router struct {
-	judge   http.Handler
-	session *gateway.Session // nil = the agent has no model
-	egress  *egress.Proxy    // nil = the task has no network list
-	left    func() protocol.Left
-}
-
-// ServeHTTP implements http.Handler.
-func (f *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method == http.MethodConnect || r.URL.IsAbs():
-		if f.egress == nil {
-			http.Error(w, "this task has no network", http.StatusForbidden)
-			return
-		}
-		f.egress.ServeHTTP(w, r)
-	case strings.HasPrefix(r.URL.Path, gateway.OpenAIPrefix+"/") || strings.HasPrefix(r.URL.Path, gateway.AnthropicPrefix+"/"):
-		if f.session == nil {
-			http.Error(w, "this agent has no model: its api is \"none\"", http.StatusNotFound)
-			return
-		}
-		f.session.ServeHTTP(w, r)
-	case r.URL.Path == protocol.LeftPath && r.Method == http.MethodGet:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(f.left()) // who has gone needs no answer
-	default:
-		f.judge.ServeHTTP(w, r)
-	}
-}
 
 // openEgress opens the trial's way to what its network list names; nil where it has none.
 func (m *Machine) openEgress(s State) (*egress.Proxy, error) {
@@ -103,22 +65,6 @@ func (m *Machine) overBudget(ctx context.Context, s State) (reason, detail strin
 		return "", "", nil
 	}
 	return m.host.Gateway.OverBudget(ctx, account(s), s.Cell.Each, s.Cell.Total)
-}
-
-// left is what the trial still has. Before the agent has begun it is all of its time.
-func (l *handle) left(line clock.Timeline, timeout time.Duration) func() protocol.Left {
-	return func() protocol.Left {
-		until := timeout
-		if deadline := l.deadline.Load(); deadline != nil {
-			until = max(0, line.Until(deadline.at))
-		}
-		l, session := protocol.Left{Seconds: int64(until.Seconds())}, l.session
-		if session != nil {
-			budget := session.Left()
-			l.USD, l.Tokens = budget.USD, budget.Tokens
-		}
-		return l
-	}
 }
 
 // FlagCut marks a trial that ended because its run's budget was used up, not its own: with more it might have come

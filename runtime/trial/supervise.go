@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
+	"github.com/assayd/assayd/runtime/trial/link"
 )
 
 // How often the size of a container is looked at, and how long the guest's own word is
@@ -45,7 +46,7 @@ func (m *Machine) supervise(ctx context.Context, s State) (State, []Effect, erro
 	select {
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
-	case msg := <-l.inbox:
+	case msg := <-l.link.Inbox():
 		m.losses, m.retrying = 0, retryWindow{}
 		next, effects := m.handleMessage(s, msg)
 		return next, effects, nil
@@ -118,23 +119,23 @@ func (m *Machine) nextWake(s State) time.Time {
 }
 
 // handleMessage takes in what the guest says.
-func (m *Machine) handleMessage(s State, msg message) (State, []Effect) {
-	if msg.hello != nil {
+func (m *Machine) handleMessage(s State, msg link.Message) (State, []Effect) {
+	if msg.Hello != nil {
 		return m.handleHello(s, msg)
 	}
-	m.handle.spoken = m.handle.spoken || msg.event.Type == protocol.EventEnded
+	m.handle.spoken = m.handle.spoken || msg.Event.Type == protocol.EventEnded
 	return m.handleEvent(s, msg)
 }
 
 // handleHello answers a hello. The first one fixes the deadline, which only a user moves.
-func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
+func (m *Machine) handleHello(s State, msg link.Message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
 		now := s.Line.Now()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
-		s.NextAuto, s.GuestVersion = nextAuto(s, now), msg.hello.Version
+		s.NextAuto, s.GuestVersion = nextAuto(s, now), msg.Hello.Version
 		m.openSession(s) // with the deadline
-		m.handle.due(s.Deadline)
+		m.handle.link.Due(s.Deadline)
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	} else if !m.met {
@@ -145,7 +146,7 @@ func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	welcome := protocol.Welcome{Version: protocol.Version, Deadline: s.Deadline, LogNext: l.log.Size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
 		welcome.Now = s.Line.Now()
-		msg.welcome <- welcome
+		msg.Welcome <- welcome
 	})
 	return s, effects
 }
@@ -175,9 +176,9 @@ func (m *Machine) started(s State) Started {
 }
 
 // handleEvent stores an event of the guest. One that is stored already is answered again.
-func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
-	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.stored) })
-	e := msg.event
+func (m *Machine) handleEvent(s State, msg link.Message) (State, []Effect) {
+	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.Stored) })
+	e := msg.Event
 	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
 		return s, nil
 	}
@@ -342,7 +343,7 @@ func (m *Machine) forgotten(s State) []Effect {
 // that it does again. It is the first process of a container that runs: what keeps it silent
 // (a frozen container, a machine without air) may pass, and ends no trial.
 func (m *Machine) silence(s State) []Effect {
-	quiet := time.Since(*m.handle.heard.Load())
+	quiet := time.Since(m.handle.heard())
 	if m.handle.mute == (quiet > guestSilence) {
 		return nil
 	}

@@ -1,7 +1,9 @@
-package trial
+package link
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/guest/protocol"
-	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // doorFolder is a folder with a short path.
@@ -60,7 +61,7 @@ func ask(t *testing.T, dir, socket string) string {
 
 func TestADoorHasASocketForEach(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
+	d, err := openSockets(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 	if err := left.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openTrialSocket(dir, saying("again"), saying(""))
+	d, err := openSockets(dir, saying("again"), saying(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestADoorIsMadeAnewOverWhatACrashLeft(t *testing.T) {
 
 func TestADoorHoldsSoManyConnections(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
+	d, err := openSockets(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestToRefuseCostsTheDaemonLittle(t *testing.T) {
 // TestADoorReadsNoLongHeaders: headers take many times their size in memory.
 func TestADoorReadsNoLongHeaders(t *testing.T) {
 	dir := doorFolder(t)
-	d, err := openTrialSocket(dir, saying("judge"), saying("guest"))
+	d, err := openSockets(dir, saying("judge"), saying("guest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,21 +197,55 @@ func TestADoorReadsNoLongHeaders(t *testing.T) {
 	}
 }
 
-func TestDoorsArePrivateAndShort(t *testing.T) {
-	state := strings.Repeat("s", trydir.MaxStateDir)
-	one, two := trydir.Of(state, "r.e1.aaaaaaaa", 1).Sockets(), trydir.Of(state, "r.e1.aaaaaaaa", 2).Sockets()
-	if one == two {
-		t.Error("two tries share a folder")
+// stalled sends the head of a request and waits until its body is waited for.
+func stalled(socket, path string) (net.Conn, error) {
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return nil, err
 	}
-	if n := len(filepath.Join(one, filepath.Base(protocol.GuestSocket))); n > 107 {
-		t.Errorf("a socket's path has %d bytes, 107 are possible", n)
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: d\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n", path)
+	if err == nil {
+		_, err = bufio.NewReader(c).ReadString('\n')
 	}
-	b := newFixture(t)
-	m := b.machine(b.fresh())
-	s, _ := b.until(m, b.fresh(), Await)
-	dir := trydir.Of(b.host.StateDir, s.ID, 1).Sockets()
-	parent, err := os.Stat(filepath.Dir(dir))
-	if err != nil || parent.Mode().Perm() != 0o700 {
-		t.Errorf("the parent of the folders: %v, %v", parent, err)
+	return c, err
+}
+
+func TestADoorClosesOnAStalledUpload(t *testing.T) {
+	dir := doorFolder(t)
+	swallow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	d, err := openSockets(dir, swallow, swallow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := stalled(filepath.Join(dir, filepath.Base(protocol.GuestSocket)), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close() // or the test never ends
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A guest that says an old deadline again and again is told the later one each time, and not as fast as it asks.
+func TestAGuestThatForgetsTheDeadlineKeepsNobodyBusy(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &Link{ctx: ctx, end: make(chan struct{})}
+	l.Due(time.Now().Add(time.Hour))
+	began := time.Now()
+	for range 3 {
+		o, err := l.beat(t.Context(), protocol.Beat{Deadline: began})
+		if err != nil || !o.Deadline.After(began) {
+			t.Fatalf("it is told %+v, %v", o, err)
+		}
+	}
+	if took := time.Since(began); took < 3*orderHold {
+		t.Errorf("three answers took %s", took)
+	}
+	l.OrderEnd()
+	if o, err := l.beat(t.Context(), protocol.Beat{Deadline: began}); err != nil || !o.End {
+		t.Errorf("at the end it is told %+v, %v", o, err)
 	}
 }

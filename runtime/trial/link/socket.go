@@ -1,4 +1,4 @@
-package trial
+package link
 
 import (
 	"errors"
@@ -15,17 +15,17 @@ import (
 	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
-// trialSocket serves a trial's two sockets: one for the agent's requests to the judge, one for
+// sockets serves a trial's two sockets: one for the agent's requests to the judge, one for
 // the guest.
-type trialSocket struct {
+type sockets struct {
 	servers  []*http.Server
 	wg       sync.WaitGroup
 	requests sync.RWMutex // held for reading by each request under way
 	closed   bool         // guarded by requests
 }
 
-func openTrialSocket(dir string, judge, guests http.Handler) (*trialSocket, error) {
-	d := &trialSocket{}
+func openSockets(dir string, judge, guests http.Handler) (*sockets, error) {
+	d := &sockets{}
 	for _, s := range []struct {
 		path    string
 		mode    os.FileMode
@@ -41,7 +41,7 @@ func openTrialSocket(dir string, judge, guests http.Handler) (*trialSocket, erro
 
 // serve replaces the socket file: the folder is mounted, not the socket, so that the
 // guest finds the new one.
-func (d *trialSocket) serve(path string, mode os.FileMode, h http.Handler) error {
+func (d *sockets) serve(path string, mode os.FileMode, h http.Handler) error {
 	if err := fault.Err(fault.WriteDoor); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (d *trialSocket) serve(path string, mode os.FileMode, h http.Handler) error
 }
 
 // admit passes requests on until the door is closed.
-func (d *trialSocket) admit(h http.Handler) http.Handler {
+func (d *sockets) admit(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		d.requests.RLock()
 		defer d.requests.RUnlock()
@@ -78,7 +78,7 @@ func (d *trialSocket) admit(h http.Handler) http.Handler {
 
 // close ends all connections at once: clients retry against the next daemon. It returns
 // when no request is under way any more: one may have a container to remove.
-func (d *trialSocket) close() {
+func (d *sockets) close() {
 	for _, s := range d.servers {
 		_ = s.Close()
 	}
