@@ -77,13 +77,18 @@ var mayImport = map[string][]string{
 	"runtime/trial/worktree": {
 		"runtime/container", "runtime/image", "runtime/task", "runtime/judge/sanitize", "runtime/patch", "runtime/decoy/mixed",
 	},
-	"runtime/trial/link":    {"runtime/gateway", "runtime/egress", "runtime/guest/protocol", "runtime/trial/agentlog"},
-	"runtime/trial/install": {"runtime/agent", "runtime/container", "runtime/image", "runtime/layer", "runtime/task"},
+	"runtime/trial/link":      {"runtime/gateway", "runtime/egress", "runtime/guest/protocol", "runtime/trial/agentlog"},
+	"runtime/trial/install":   {"runtime/agent", "runtime/container", "runtime/image", "runtime/layer", "runtime/task"},
+	"runtime/trial/reference": {"runtime/task", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser"},
+	"runtime/trial/scan": {
+		"runtime/cheat", "runtime/task", "runtime/judge/round", "runtime/judge/parser", "runtime/patch",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree",
+	},
 	"runtime/trial/mixedruns": {
 		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
 	},
 	"runtime/trial": {
-		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
@@ -151,7 +156,7 @@ var mayImport = map[string][]string{
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/trial/trydir", "runtime/trial/worktree", "runtime/trial/mixedruns", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "runtime/trial", "runtime/trial/trydir", "runtime/trial/reference", "runtime/trial/worktree", "runtime/trial/mixedruns", "runtime/container",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.

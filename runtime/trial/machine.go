@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial/install"
 	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/reference"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 	"github.com/assayd/assayd/runtime/trial/worktree"
 )
@@ -44,7 +45,7 @@ type Host struct {
 	Pin func(ctx context.Context, s State, ref string, resolve func() (id string, err error)) (id string, err error)
 	// Reference returns what judging the solution of the task has shown, which is done once
 	// for one content; nil = nobody asks.
-	Reference func(ctx context.Context, of Subject) (Reference, error)
+	Reference func(ctx context.Context, of Subject) (reference.Reference, error)
 	// Logged hears that the log of a trial has grown; nil = nobody asks.
 	Logged func(trial string)
 	// Decoys returns the decoys of the task, which are made once for one content; nil = there
@@ -65,7 +66,7 @@ type Host struct {
 	Broken func(ctx context.Context, of Subject, ask bool) (why string, err error)
 	// Sane returns what judging the untouched tree of a task has shown in the trial's
 	// execution, which ask says when nobody has asked before; nil = each trial asks.
-	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
+	Sane func(ctx context.Context, s State, key string, ask func() (reference.Sanity, error)) (reference.Sanity, error)
 	// Patches takes and applies the patches of single mode.
 	Patches *patch.DiffService
 	// Gateway is what agents reach their models by.

@@ -19,9 +19,9 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/reference"
 )
 
 // overfitted is an answer that knows what the open tests ask and nothing else.
@@ -242,12 +242,12 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newFixture(t)
 			asked := 0
-			b.host.Reference = func(context.Context, Subject) (Reference, error) {
+			b.host.Reference = func(context.Context, Subject) (reference.Reference, error) {
 				asked++
 				if tt.loose {
-					return Reference{Problem: "the task has no solution"}, nil
+					return reference.Reference{Problem: "the task has no solution"}, nil
 				}
-				return Reference{Tests: []string{"t1", "t2", "t3"}[:4-asked]}, nil // another run has been there meanwhile
+				return reference.Reference{Tests: []string{"t1", "t2", "t3"}[:4-asked]}, nil // another run has been there meanwhile
 			}
 			b.play(idle)
 			m := b.machine(b.fresh(tt.change))
@@ -284,12 +284,12 @@ func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
 			b := newFixture(t)
 			b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", tt.file: tt.content, "/etc/passwd": "root:x:0:0::/:\n"})
 			asked := 0
-			b.host.Reference = func(_ context.Context, of Subject) (Reference, error) {
+			b.host.Reference = func(_ context.Context, of Subject) (reference.Reference, error) {
 				asked++
 				if of.Work.ID == "" || of.Task.Judge.Image == "" {
 					t.Errorf("asked about %+v", of)
 				}
-				return Reference{Passed: true, Expected: tt.list}, nil
+				return reference.Reference{Passed: true, Expected: tt.list}, nil
 			}
 			b.play(idle)
 			fresh := b.fresh(func(c *Cell) {
@@ -307,50 +307,18 @@ func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestReferenceRuns(t *testing.T) {
-	test := func(name string, status parser.Status) parser.Test { return parser.Test{Name: name, Status: status} }
-	long := strings.Repeat("x", maxReferenceBytes)
-	for _, tt := range []struct {
-		name     string
-		change   func(*round.Report)
-		want     string
-		unusable bool
-	}{
-		{"a solution that passed all", func(*round.Report) {}, "a b", false},
-		{"skipped tests are not expected", func(r *round.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b", false},
-		{"not all passed", func(r *round.Report) { r.PassRate = 0.5 }, "", false},
-		{"out of time", func(r *round.Report) { r.Status = round.StatusTimeout }, "", false},
-		{"a cut list", func(r *round.Report) { r.TotalTests = 3 }, "", false},
-		{"names without end", func(r *round.Report) { r.Tests[0].Name = long }, "", false},
-		{"no tests", func(r *round.Report) { r.Tests, r.TotalTests = nil, 0 }, "", false},
-		{"no command", func(r *round.Report) { r.NotRun, r.Valid, r.Problem = true, false, "not found" }, "", true},
-	} {
-		r := ok(1)
-		r.Tests, r.TotalTests = []parser.Test{test("a", parser.Passed), test("b", parser.Passed)}, 2
-		tt.change(&r)
-		known := ReferenceOf(r)
-		if got := strings.Join(known.Tests, " "); got != tt.want || known.Unusable != tt.unusable || (known.Problem == "") != (tt.want != "") {
-			t.Errorf("%s: %+v", tt.name, known)
-		}
-	}
+func TestFailuresThatAreExpectedAreFlagged(t *testing.T) {
 	xfail := ok(1)
 	xfail.Expected = []string{"a"}
-	if known := ReferenceOf(xfail); !known.Passed || !slices.Equal(known.Expected, xfail.Expected) {
-		t.Errorf("outcomes are not kept: %+v", known)
-	}
 	if flags := Decide(State{Try: 1}, []round.Submission{judged(1, xfail)}).Flags; !slices.Contains(flags, FlagExpected) {
 		t.Errorf("what nobody has shown to be expected is not flagged: %v", flags)
 	}
 	if flags := Decide(State{Try: 1, Outcomes: true}, []round.Submission{judged(1, xfail)}).Flags; slices.Contains(flags, FlagExpected) {
 		t.Errorf("what a reference run has shown is flagged: %v", flags)
 	}
-	var of task.Task
-	of.Judge.Parser = "pytest"
-	declared, code := of, of
-	declared.Judge.Expect, code.Judge.Parser = []string{"a"}, "reward"
-	if !WantsReference(of) || WantsReference(declared) || WantsReference(code) {
-		t.Error("a reference run is for tasks that do not say which tests there are, and parsers that name them")
-	}
+}
+
+func TestAReferenceIsOfOneJudge(t *testing.T) {
 	one, two := State{}, State{}
 	two.Cell.Task.Judge.Timeout = time.Hour
 	if ReferenceKey(one) != ReferenceKey(two) {
