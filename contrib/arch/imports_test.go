@@ -84,11 +84,12 @@ var mayImport = map[string][]string{
 		"runtime/cheat", "runtime/task", "runtime/judge/round", "runtime/judge/parser", "runtime/patch",
 		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree",
 	},
+	"runtime/trial/tryrounds": {"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring"},
 	"runtime/trial/mixedruns": {
 		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
 	},
 	"runtime/trial": {
-		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/tryrounds", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
@@ -138,7 +139,7 @@ var mayImport = map[string][]string{
 		"runtime/mining", "runtime/mining/github", "runtime/mining/output", "runtime/mining/workbench",
 	},
 	"reconcile/history": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/judge/round",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/trial/tryrounds", "runtime/judge/round",
 		// Of what outcomes are made.
 		"runtime/task", "runtime/agent",
 	},

@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
@@ -246,7 +247,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return s, nil, err
 	}
-	for _, sub := range OfTry(subs, s.Try) {
+	for _, sub := range tryrounds.OfTry(subs, s.Try) {
 		if sub.State == round.StateJudged || sub.State == round.StateReserved {
 			continue
 		}
@@ -262,7 +263,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 		return next, nil, nil
 	}
 	s.Phase = afterPrivate(s)
-	if hasPrivate(s.Cell.Task) {
+	if tryrounds.HasPrivate(s.Cell.Task) {
 		s.Phase = Private
 	}
 	return s, nil, nil

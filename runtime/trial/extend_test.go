@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 const partly = "t1 passed\nt2 failed\n"
@@ -305,7 +306,7 @@ func TestWhichRoundsOfAnExtendedTrialCount(t *testing.T) {
 		{round.KindFinal, after, after, "final-2", before, true},
 		{round.KindPrivate, after, after, "private-1", after, true},
 	} {
-		s := State{Try: 1, EndedAt: tt.ended, Extension: &Extension{Declared: declared, Taken: true, Round: "final-1"}}
+		s := State{Try: 1, EndedAt: tt.ended, Extension: &tryrounds.Extension{Declared: declared, Taken: true, Round: "final-1"}}
 		o := round.Submission{Try: 1, Round: tt.name, Kind: tt.kind, ReservedAt: tt.reserved, AcceptedAt: tt.accepted}
 		if got := len(s.Counted([]round.Submission{o})) == 1; got != tt.counts {
 			t.Errorf("%s reserved %s, accepted %s, of an agent that ended %s, counts: %v", tt.name, tt.reserved, tt.accepted, tt.ended, got)
@@ -347,7 +348,7 @@ func TestALateLookAtTheDeclaredDeadlineTakesNoTree(t *testing.T) {
 	})
 	m := b.machine(s)
 	s, _ = b.until(m, s, Running)
-	s.Extension = &Extension{Declared: s.Line.Now().Add(-2 * declaredSlack)}
+	s.Extension = &tryrounds.Extension{Declared: s.Line.Now().Add(-2 * declaredSlack)}
 	s.StartedAt = s.Extension.Declared.Add(-time.Minute)
 	var told []Effect
 	for s.Extension != nil && !s.Extension.Taken {

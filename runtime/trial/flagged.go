@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial/scan"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // Scans reports whether somebody looks, once the trial is over, at what its agent did.
@@ -36,7 +37,7 @@ func (h Host) Scan(ctx context.Context, s State, subs []round.Submission) (flags
 	if s.Result != nil && s.Result.Best != nil {
 		of.Round = s.Result.Best.Round
 	}
-	findings, err := scan.Scanner{Trees: h.Trees(), OpenBlob: h.OpenBlob}.Scan(ctx, of, OfTry(subs, s.Try))
+	findings, err := scan.Scanner{Trees: h.Trees(), OpenBlob: h.OpenBlob}.Scan(ctx, of, tryrounds.OfTry(subs, s.Try))
 	if len(findings) > 0 {
 		f := Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
 		for _, found := range findings {

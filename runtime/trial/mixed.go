@@ -10,9 +10,8 @@ import (
 	"github.com/assayd/assayd/runtime/decoy/mixed"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
-	"github.com/assayd/assayd/runtime/judge/scoring"
-	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // Flags of a trial that its mixed runs raise.
@@ -25,12 +24,9 @@ const (
 	FlagDecoyPassed = "decoy_passed"
 )
 
-// wantsMixed reports whether a task has its deciding rounds judged again.
-func wantsMixed(t task.Task) bool { return t.Judge.Decoys > 0 && t.Judge.Game == "" }
-
 // foresee asks once for what the mixed runs need, while the agent works.
 func (m *Machine) foresee(s State) {
-	if m.asked || m.host.Foresee == nil || s.Phase != Running || !wantsMixed(s.Cell.Task) {
+	if m.asked || m.host.Foresee == nil || s.Phase != Running || !tryrounds.WantsMixed(s.Cell.Task) {
 		return
 	}
 	m.asked = true
@@ -82,7 +78,9 @@ func (m *Machine) drawn(ctx context.Context, s State) (State, []Effect, error) {
 	if err != nil {
 		return s, nil, err
 	}
-	rounds := both(s, subs, mixedRounds)
+	rounds := both(s, subs, func(s State, subs []round.Submission) []round.Submission {
+		return tryrounds.ForMixed(s.Cell.Task, subs)
+	})
 	switch {
 	case len(rounds) == 0:
 		runs.None = "no round counts"
@@ -111,23 +109,6 @@ func (m *Machine) draw(ctx context.Context, s State, rounds []round.Submission) 
 		return mixedruns.Runs{}, err
 	}
 	return m.mixing(s).Draw(ctx, mixedTrial(s), known, rounds, s.Beyond)
-}
-
-// mixedRounds are the rounds of a try that are judged again: the best one, and the first
-// with full marks if that is another tree.
-func mixedRounds(s State, subs []round.Submission) []round.Submission {
-	best, ok := scoring.Best(s.Cell.Task.Judge, subs)
-	if !ok {
-		return nil
-	}
-	rounds := []round.Submission{best}
-	first := slices.IndexFunc(subs, func(o round.Submission) bool {
-		return !o.Kind.Internal() && o.State == round.StateJudged && resolves(o.Report, true)
-	})
-	if first >= 0 && subs[first].Archive != best.Archive {
-		rounds = append(rounds, subs[first])
-	}
-	return rounds
 }
 
 // applyMixed holds what the mixed runs show against a trial. A round that they call tampered

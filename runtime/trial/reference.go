@@ -15,6 +15,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial/reference"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // FlagNoManifest marks a trial whose number of tests is not fixed: neither its task nor a
@@ -96,7 +97,7 @@ func (m *Machine) outcomes(ctx context.Context, s State) (State, error) {
 
 // broken says why the judge of a trial can judge nothing; "" = it can, or nobody knows.
 func (m *Machine) broken(ctx context.Context, of Subject, ask bool) (why string, err error) {
-	if m.host.Broken == nil || unjudgeable(of.State.Cell.Task) || plays(of.State) {
+	if m.host.Broken == nil || tryrounds.Unjudgeable(of.State.Cell.Task) || plays(of.State) {
 		return "", nil
 	}
 	return m.host.Broken(ctx, of, ask)
@@ -135,7 +136,7 @@ func (m *Machine) dubious(ctx context.Context, s State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	last, silent := reference.Silent(OfTry(subs, s.Try))
+	last, silent := reference.Silent(tryrounds.OfTry(subs, s.Try))
 	if !silent {
 		return false, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/trial/install"
 	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // Phase is where a trial is; the diagram is in the package comment.
@@ -119,8 +120,8 @@ type State struct {
 	AutoCount int // auto-eval snapshots taken
 
 	// GuestVersion is that of the protocol which the trial's guest speaks; 0 = 1, or it has not said.
-	GuestVersion int        `json:",omitempty"`
-	Extension    *Extension `json:",omitempty"` // nil = the deadline is the declared one
+	GuestVersion int                  `json:",omitempty"`
+	Extension    *tryrounds.Extension `json:",omitempty"` // nil = the deadline is the declared one
 
 	EventSeq   int // of the last guest event stored
 	Resumes    int
