@@ -85,11 +85,12 @@ var mayImport = map[string][]string{
 		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree",
 	},
 	"runtime/trial/tryrounds": {"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring"},
+	"runtime/trial/record":    {},
 	"runtime/trial/mixedruns": {
 		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
 	},
 	"runtime/trial": {
-		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/tryrounds", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/record", "runtime/trial/tryrounds", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
 		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
@@ -139,7 +140,7 @@ var mayImport = map[string][]string{
 		"runtime/mining", "runtime/mining/github", "runtime/mining/output", "runtime/mining/workbench",
 	},
 	"reconcile/history": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/trial/tryrounds", "runtime/judge/round",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/trial/record", "runtime/trial/tryrounds", "runtime/judge/round",
 		// Of what outcomes are made.
 		"runtime/task", "runtime/agent",
 	},
@@ -183,7 +184,7 @@ var mayImport = map[string][]string{
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/trial/trydir", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
+		"config", "runtime/trial", "runtime/trial/trydir", "runtime/trial/record", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specfiles", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.

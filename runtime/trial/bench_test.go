@@ -33,6 +33,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // A connection that the server refuses lingers for half a second of its own, which is about as long as goleak looks.
@@ -281,7 +282,7 @@ func types(effects []Effect) string {
 	var all []string
 	for _, e := range effects {
 		t := e.Type
-		if h, ok := e.Fields.(Happened); ok {
+		if h, ok := e.Fields.(record.Happened); ok {
 			t += ":" + h.Event
 		}
 		all = append(all, t)

@@ -8,6 +8,7 @@ import (
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/trial/scan"
 	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
@@ -39,9 +40,9 @@ func (h Host) Scan(ctx context.Context, s State, subs []round.Submission) (flags
 	}
 	findings, err := scan.Scanner{Trees: h.Trees(), OpenBlob: h.OpenBlob}.Scan(ctx, of, tryrounds.OfTry(subs, s.Try))
 	if len(findings) > 0 {
-		f := Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
+		f := record.Flagged{Trial: s.ID, Try: s.Try, Flags: cheat.Flags(findings)}
 		for _, found := range findings {
-			f.Findings = append(f.Findings, FindingRecord(found))
+			f.Findings = append(f.Findings, record.Finding(found))
 		}
 		flags, effects = f.Flags, append(effects, Effect{"trial.flagged", f})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial/install"
 	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/trial/reference"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 	"github.com/assayd/assayd/runtime/trial/worktree"
@@ -310,7 +311,7 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	var effects []Effect
 	for _, b := range []image.Built{work, made} {
 		if !b.Cached {
-			effects = append(effects, Effect{"image.built", ImageBuilt{s.Cell.Task.Name, b.Role, b.Ref, b.ID, b.Seconds}})
+			effects = append(effects, Effect{"image.built", record.ImageBuilt{Task: s.Cell.Task.Name, Role: b.Role, Ref: b.Ref, Digest: b.ID, Seconds: b.Seconds}})
 		}
 	}
 	return s, effects, nil

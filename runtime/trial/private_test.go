@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/trial/reference"
 )
 
@@ -230,14 +231,14 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 		name   string
 		change func(*Cell)
 		asked  int
-		want   ManifestRecord
+		want   record.Manifest
 		loose  bool
 	}{
-		{"no manifest is declared", bare, 1, ManifestRecord{"reference", 3}, false},
-		{"one is declared", declared, 0, ManifestRecord{"declared", 1}, false},
-		{"the oracle is held against none", oracle, 0, ManifestRecord{"none", 0}, false},
-		{"nothing names tests", code, 0, ManifestRecord{"none", 0}, false},
-		{"there is no solution", none, 1, ManifestRecord{"none", 0}, true},
+		{"no manifest is declared", bare, 1, record.Manifest{Source: "reference", Tests: 3}, false},
+		{"one is declared", declared, 0, record.Manifest{Source: "declared", Tests: 1}, false},
+		{"the oracle is held against none", oracle, 0, record.Manifest{Source: "none", Tests: 0}, false},
+		{"nothing names tests", code, 0, record.Manifest{Source: "none", Tests: 0}, false},
+		{"there is no solution", none, 1, record.Manifest{Source: "none", Tests: 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newFixture(t)
@@ -252,7 +253,7 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 			b.play(idle)
 			m := b.machine(b.fresh(tt.change))
 			s, told := b.until(m, b.fresh(tt.change), Running)
-			started, is := told[len(told)-1].Fields.(Started)
+			started, is := told[len(told)-1].Fields.(record.Started)
 			if !is || started.Manifest != tt.want || asked != tt.asked {
 				t.Errorf("asked %d times, told %+v", asked, started.Manifest)
 			}

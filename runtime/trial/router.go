@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
@@ -30,11 +31,11 @@ func reached(s State, counts []egress.Count) []Effect {
 	for i, c := range counts {
 		if i == maxReached {
 			detail := fmt.Sprintf("and %d more destinations", len(counts)-i)
-			return append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+			return append(effects, Effect{"trial.event", record.Happened{Trial: s.ID, Event: "network", Detail: detail}})
 		}
 		where := net.JoinHostPort(cmp.Or(c.Host, "elsewhere"), strconv.Itoa(c.Port))
 		detail := fmt.Sprintf("%s: %d requests admitted (%d failed), %d refused, %d bytes sent, %d received", where, c.Admitted, c.Failed, c.Refused, c.Sent, c.Received)
-		effects = append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+		effects = append(effects, Effect{"trial.event", record.Happened{Trial: s.ID, Event: "network", Detail: detail}})
 	}
 	return effects
 }

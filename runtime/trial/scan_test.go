@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/trial/trydir"
 	"github.com/assayd/assayd/runtime/trial/worktree"
 )
@@ -44,9 +45,9 @@ func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 	}
 	begun(t, m.host, s, nil)
 	flags, effects := m.host.Scan(t.Context(), s, nil)
-	want := Flagged{Trial: "t1", Try: 1, Flags: []string{"cheat:models", "cheat:web_tools"}, Findings: []FindingRecord{
-		{"web_tools", "exchange 2", "asked the provider for the tool web_search, which was refused"},
-		{"models", "exchange 1", "asked for the model dear"},
+	want := record.Flagged{Trial: "t1", Try: 1, Flags: []string{"cheat:models", "cheat:web_tools"}, Findings: []record.Finding{
+		{Rule: "web_tools", Where: "exchange 2", Evidence: "asked the provider for the tool web_search, which was refused"},
+		{Rule: "models", Where: "exchange 1", Evidence: "asked for the model dear"},
 	}}
 	if !slices.Equal(flags, want.Flags) {
 		t.Errorf("flags are %v, want %v", flags, want.Flags)
@@ -262,7 +263,7 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 			s.Result = &f
 			flags, effects := m.host.Scan(ctx, s, subs)
 			for _, e := range effects {
-				if h, ok := e.Fields.(Happened); ok && h.Event == "cheat_scan_incomplete" {
+				if h, ok := e.Fields.(record.Happened); ok && h.Event == "cheat_scan_incomplete" {
 					lines = append(lines, h.Detail)
 				}
 			}

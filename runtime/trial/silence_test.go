@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // A guest that is not heard of is told of once, and once when it is heard again.
@@ -24,7 +26,7 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 		t.Helper()
 		var got string
 		for _, e := range m.silence(s) {
-			got += e.Fields.(Happened).Event
+			got += e.Fields.(record.Happened).Event
 		}
 		if got != want {
 			t.Errorf("it is told %q, want %q", got, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial/link"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // How often the size of a container is looked at, and how long the guest's own word is
@@ -159,19 +160,19 @@ func (m *Machine) adopted(s State) Effect {
 	return m.happened(s, "adopted", "the daemon was started again; the agent goes on as it was")
 }
 
-func (m *Machine) started(s State) Started {
+func (m *Machine) started(s State) record.Started {
 	t := s.Cell.Task
 	setup, images := 0.0, 0.0
 	if !s.BegunAt.IsZero() {
 		setup, images = seconds(s.StartedAt.Sub(s.BegunAt)), seconds(s.ImagesAt.Sub(s.BegunAt))
 	}
 	names, source := scoring.Manifest(t, s.Reference)
-	return Started{
+	return record.Started{
 		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
 		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
 		Images:   map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
-		Limits:   LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
-		Manifest: ManifestRecord{source, len(names)}, SetupS: max(setup, 0), ImagesS: max(images, 0),
+		Limits:   record.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
+		Manifest: record.Manifest{Source: source, Tests: len(names)}, SetupS: max(setup, 0), ImagesS: max(images, 0),
 	}
 }
 
@@ -193,7 +194,7 @@ func (m *Machine) handleEvent(s State, msg link.Message) (State, []Effect) {
 		if reason == "" {
 			reason = ReasonAgentExit
 		}
-		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}
+		return s, []Effect{{"trial.resumed", record.Resumed{Trial: s.ID, Count: s.Resumes, ExitCode: s.LastExit, Reason: reason}}}
 	case protocol.EventExited:
 		s.LastExit = e.ExitCode
 		return s, nil
@@ -295,7 +296,7 @@ func endOf(s State, at time.Time) time.Time {
 func (m *Machine) happened(s State, event, detail string) Effect { return happened(s, event, detail) }
 
 func happened(s State, event, detail string) Effect {
-	return Effect{"trial.event", Happened{s.ID, event, clip(detail, 2000)}}
+	return Effect{"trial.event", record.Happened{Trial: s.ID, Event: event, Detail: clip(detail, 2000)}}
 }
 
 func clip(text string, n int) string {
