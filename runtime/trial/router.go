@@ -5,15 +5,12 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 
 	"github.com/assayd/assayd/runtime/egress"
-	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial/record"
-	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // openEgress opens the trial's way to what its network list names; nil where it has none.
@@ -103,7 +100,11 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 		return err
 	}
 	dir := m.host.dir(s)
-	if err := writeTrajectory(dir, s, f); ownTrouble(err) {
+	a := s.Cell.Agent
+	if err := transcript.WriteTrajectory(dir.Trajectory(), dir.Transcript(), transcript.Info{
+		Session: fmt.Sprintf("%s/%d", s.ID, s.Try), Agent: a.Title(), Version: a.Version, Model: a.Model, Effort: a.Effort,
+		Extra: map[string]any{"task": s.Cell.Task.Name, "attempt": s.Cell.Attempt, "status": f.Status},
+	}); ownTrouble(err) {
 		return fmt.Errorf("write the trajectory of trial %s: %w", s.ID, err)
 	} else if err != nil {
 		m.log.Warn("the trajectory cannot be written", "error", err)
@@ -132,37 +133,4 @@ func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
 	}
 	f.LostUsage = f.DiscardedUsage
 	return nil
-}
-
-func writeTrajectory(dir trydir.Dir, s State, f *Finished) (err error) {
-	from, err := os.Open(dir.Transcript())
-	if os.IsNotExist(err) {
-		return nil // the agent never began
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = from.Close() }()
-	if err := fault.Err(fault.WriteTrajectory); err != nil {
-		return err
-	}
-	whole := dir.Trajectory()
-	partial := whole + ".partial"
-	to, err := os.Create(partial)
-	if err != nil {
-		return err
-	}
-	a := s.Cell.Agent
-	steps, err := transcript.Trajectory(to, from, transcript.Info{
-		Session: fmt.Sprintf("%s/%d", s.ID, s.Try), Agent: a.Title(), Version: a.Version, Model: a.Model, Effort: a.Effort,
-		Extra: map[string]any{"task": s.Cell.Task.Name, "attempt": s.Cell.Attempt, "status": f.Status},
-	})
-	if cerr := to.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil || steps == 0 {
-		_ = os.Remove(whole + partial)
-		return err
-	}
-	return os.Rename(partial, whole)
 }
