@@ -24,7 +24,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // crowdEngine is the process that has the containers of a crowd: a fake engine on a socket. It
@@ -84,7 +84,7 @@ func (e *crowdEngine) arrive() {
 
 // judged is what is run in judge containers: the guest's own commands, and the judge command.
 func judged(_ context.Context, c *containertest.FakeContainer, cmd container.Command) int {
-	if cmd.Argv[0] == guest.Program {
+	if cmd.Argv[0] == protocol.Program {
 		names, err := io.ReadAll(cmd.Stdin)
 		if err != nil {
 			return 1
@@ -122,21 +122,21 @@ type scriptedGuest struct {
 }
 
 func (g *scriptedGuest) run(ctx context.Context) {
-	g.daemon, g.judge = g.over(guest.GuestSocket), g.over(guest.JudgeSocket)
+	g.daemon, g.judge = g.over(protocol.GuestSocket), g.over(protocol.JudgeSocket)
 	defer g.daemon.CloseIdleConnections()
 	defer g.judge.CloseIdleConnections()
-	var w guest.Welcome
-	if !g.insist(ctx, "/v1/hello", guest.Hello{Version: guest.Version, Boot: fmt.Sprint(g.Run())}, &w) {
+	var w protocol.Welcome
+	if !g.insist(ctx, "/v1/hello", protocol.Hello{Version: protocol.Version, Boot: fmt.Sprint(g.Run())}, &w) {
 		return
 	}
 	var beats sync.WaitGroup
 	defer beats.Wait()
 	beats.Go(func() {
-		for g.insist(ctx, "/v1/poll", guest.Beat{Running: true}, &guest.Order{}) {
+		for g.insist(ctx, "/v1/poll", protocol.Beat{Running: true}, &protocol.Order{}) {
 			wait(ctx, time.Second)
 		}
 	})
-	g.insist(ctx, "/v1/event", guest.Event{Seq: 1, Type: guest.EventStarted}, nil)
+	g.insist(ctx, "/v1/event", protocol.Event{Seq: 1, Type: protocol.EventStarted}, nil)
 	g.print(ctx, fmt.Sprintf("born %d\n", g.Run()))
 	select {
 	case <-g.engine.full:
@@ -160,8 +160,8 @@ func (g *scriptedGuest) run(ctx context.Context) {
 	<-g.engine.active
 	g.WriteFile("/workspace/src/level", []byte("10\n"))
 	g.print(ctx, fmt.Sprintf("done %d\n", g.Run()))
-	g.insist(ctx, "/v1/event", guest.Event{Seq: 2, Type: guest.EventExited}, nil)
-	g.insist(ctx, "/v1/event", guest.Event{Seq: 3, Type: guest.EventEnded, Reason: guest.EndedExit}, nil)
+	g.insist(ctx, "/v1/event", protocol.Event{Seq: 2, Type: protocol.EventExited}, nil)
+	g.insist(ctx, "/v1/event", protocol.Event{Seq: 3, Type: protocol.EventEnded, Reason: protocol.EndedExit}, nil)
 }
 
 // crowdRounds is how often each agent submits.
@@ -206,7 +206,7 @@ func (g *scriptedGuest) until(ctx context.Context, client *http.Client, request 
 func (g *scriptedGuest) print(ctx context.Context, text string) {
 	g.printed = append(g.printed, text...)
 	for g.taken < int64(len(g.printed)) && ctx.Err() == nil {
-		var ack guest.LogAck
+		var ack protocol.LogAck
 		at := g.taken
 		if !g.until(ctx, g.daemon, func() (*http.Request, error) {
 			return http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://daemon/v1/log?offset=%d", at), bytes.NewReader(g.printed[at:]))

@@ -43,6 +43,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -51,6 +52,8 @@ import (
 	"github.com/assayd/assayd/runtime/mining/github"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/install"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Options are what a daemon is started with.
@@ -105,9 +108,9 @@ type Daemon struct {
 // are the user's: a second daemon, a newer version's state, a path that is too long, no
 // permission.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
-	if len(o.StateDir) > trial.MaxStateDir {
+	if len(o.StateDir) > trydir.MaxStateDir {
 		return nil, fmt.Errorf("state directory %q is too long by %d bytes: sockets in it would have addresses that no Unix system accepts; name a shorter one with --state",
-			o.StateDir, len(o.StateDir)-trial.MaxStateDir)
+			o.StateDir, len(o.StateDir)-trydir.MaxStateDir)
 	}
 	secrets := newRedactor(o.Settings)
 	o.Log = secrets.logger(o.Log)
@@ -169,14 +172,14 @@ func (d *Daemon) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hold := []string{guest.Program, "hold"}
-	mounts := []container.Mount{{Source: guestDir, Target: guest.BinDir, ReadOnly: true}}
+	hold := []string{protocol.Program, "hold"}
+	mounts := []container.Mount{{Source: guestDir, Target: protocol.BinDir, ReadOnly: true}}
 	machine, dataRoot := hostinfo.Of(ctx, d.engine, o.Log)
 	d.admission = admission.New(hostinfo.LimitsOf(o.Settings.Limits, machine), func() int64 { return hostinfo.FreeAt(dataRoot) }, func() { d.rec.Freed() })
 	ledger := history.NewLedger(d.store)
 	d.judge, err = judge.New(judge.Options{
 		Engine: d.engine, Ledger: ledger, Blobs: blobStore{blobs}, Capacity: d.admission, Owner: d.store.Owner(),
-		PauseProcess: hold, Guest: guest.Program, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
+		PauseProcess: hold, Guest: protocol.Program, Dial: []string{protocol.Program, "dial"}, Mounts: mounts, Spool: filepath.Join(d.store.Dir(), "spool"), Log: o.Log,
 		Full: func() bool { return hostinfo.NearlyFull(d.store.Dir()) }, RemoveLater: d.leave,
 		Refused: d.metrics.JudgeRefused, Retried: d.metrics.JudgeRetried,
 	})
@@ -210,7 +213,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,
-			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &trial.Libcs{},
+			Patches: patch.New(filepath.Join(d.store.Dir(), "patches")), Gateway: d.gateway, Layers: d.layers, Libcs: &install.Libcs{},
 		},
 		Datasets: datasets,
 		Mining:   mining,
@@ -239,7 +242,7 @@ func (d *Daemon) openImages(hold []string, mounts []container.Mount, secret func
 		return nil, err
 	}
 	builder := image.New(image.Options{
-		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: guest.Program,
+		Engine: d.engine, Trees: blobs, Owner: d.store.Owner(), GuestMount: mounts, Hold: hold, Guest: protocol.Program,
 		CacheDir: filepath.Join(d.store.Dir(), "git"), MaxBuilds: 2, Log: o.Log,
 		BuildSecrets: lent, Registry: o.Settings.Build.Registry, Used: retention.NewUses(d.store, o.Log).Note, RemoveLater: d.leave, Scarce: scarce, Nearest: config.Nearest, Made: d.metrics.ImageMade,
 	})

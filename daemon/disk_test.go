@@ -26,7 +26,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
 	"github.com/assayd/assayd/runtime/judge/round"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // disk is a small file system of the test's own.
@@ -368,7 +368,7 @@ agent "talker" {
 	if err != nil || !bytes.Contains(ends, []byte(`"trajectory":`)) || !bytes.Contains(ends, []byte(`"transcript":`)) {
 		t.Errorf("the verdict names no transcript or no trajectory: %v\n%s", err, ends)
 	}
-	text, err := os.ReadFile(filepath.Join(w.state, "trials", talks, "try-1", trial.TranscriptFile))
+	text, err := os.ReadFile(filepath.Join(w.state, "trials", talks, "try-1", trydir.TranscriptFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // forgedTask is a task in one language of which all tests of fail_to_pass are hidden from the
@@ -98,7 +98,7 @@ func (c candidate) problem(f record) string {
 	return ""
 }
 
-func passedDecoys(d *trial.DecoyRecord) (n int) {
+func passedDecoys(d *mixedruns.Record) (n int) {
 	for _, r := range d.Rounds {
 		n += r.Passed
 	}

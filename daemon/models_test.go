@@ -21,7 +21,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway/modeltest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // modelKey is what the scripted provider wants, and what no container may hold.
@@ -202,7 +202,7 @@ func (w *fixture) keyIsNowhere() {
 	for _, c := range all {
 		w.keyIsNotPrinted(nil, "inspect", c.ID)
 		// So that there is what is searched: an environment, with the key for the agent, and a command line.
-		seen := []string{"\x00ASSAYD_DEADLINE=", "_API_KEY=assayd-has-the-key\x00", guest.Program + "\x00run\x00"}
+		seen := []string{"\x00ASSAYD_DEADLINE=", "_API_KEY=assayd-has-the-key\x00", protocol.Program + "\x00run\x00"}
 		if c.Labels[container.LabelRole] == container.RoleJudge { // that of the judging that decides is kept, too
 			seen = nil
 		}

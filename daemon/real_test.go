@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	trialrecord "github.com/assayd/assayd/runtime/trial/record"
 )
 
 // Real pull requests, turned into tasks, go through the real program from a spec file to
@@ -110,7 +111,7 @@ func readResults(t *testing.T, file string) results {
 			decode(t, lines.Bytes(), &f)
 			r.finished[f.Trial] = f
 		case "image.built":
-			var b trial.ImageBuilt
+			var b trialrecord.ImageBuilt
 			decode(t, lines.Bytes(), &b)
 			if b.Role == container.RoleWork {
 				r.work[b.Task] = b.Ref

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/retention"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Shell is a look into a container that a run kept.
@@ -51,7 +51,7 @@ func Enter(ctx context.Context, settings *config.Settings, dir string, s Shell) 
 		return 0, err
 	}
 	leave, err := kept.Enter(state.Dir())
-	if errors.Is(err, trial.ErrEntered) {
+	if errors.Is(err, trydir.ErrEntered) {
 		return 0, fmt.Errorf("another shell is in the container of trial %s: end that one first", s.Trial)
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // body is a work container as the host sees it.
@@ -176,7 +176,7 @@ type record struct {
 	Archive    struct{ SHA256 string }
 	To         string
 	Generation string
-	Decoys     *trial.DecoyRecord
+	Decoys     *mixedruns.Record
 
 	Diagnostics []struct {
 		Severity, Summary, File string

@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // cheats has agents leave code that ends the runner of the tests. While gate holds, what they
@@ -54,7 +55,7 @@ func (h *fixture) marks() (marks map[string]string) {
 }
 
 // flagged are the records trial.flagged of run.r.
-func (h *fixture) flagged() (all []trial.Flagged) {
+func (h *fixture) flagged() (all []record.Flagged) {
 	h.t.Helper()
 	check(h.t, h.store.View(h.t.Context(), func(tx *store.Tx) error {
 		stream, err := tx.Stream("run.r")
@@ -65,7 +66,7 @@ func (h *fixture) flagged() (all []trial.Flagged) {
 		for _, l := range lines {
 			var f struct {
 				Type string
-				trial.Flagged
+				record.Flagged
 			}
 			err = errors.Join(err, json.Unmarshal(l.Data, &f))
 			if f.Type == "trial.flagged" {

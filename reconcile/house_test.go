@@ -32,7 +32,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
@@ -143,13 +143,13 @@ func (h *fixture) checkCells() {
 
 // work is a guest with an agent that answers when it is let.
 func (h *fixture) work(ctx context.Context, c *containertest.FakeContainer) {
-	post(ctx, c, "/v1/hello", guest.Hello{Version: guest.Version})
+	post(ctx, c, "/v1/hello", protocol.Hello{Version: protocol.Version})
 	select {
 	case <-h.let:
 	case <-ctx.Done():
 	}
 	c.WriteFile("/workspace/answer", []byte(h.answer(ctx, c)))
-	post(ctx, c, "/v1/event", guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+	post(ctx, c, "/v1/event", protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 }
 
 // answer is what the agent of a work container leaves.
@@ -178,7 +178,7 @@ func post(ctx context.Context, c *containertest.FakeContainer, path string, ques
 	if err != nil {
 		return
 	}
-	socket, _ := c.HostPath(guest.GuestSocket)
+	socket, _ := c.HostPath(protocol.GuestSocket)
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -40,11 +40,11 @@ var mayImport = map[string][]string{
 	"runtime/untar":                       {},
 	"runtime/task/*":                      {"runtime/task", "runtime/task/folder", "runtime/task/runner", "runtime/task/dockerfile", "runtime/patch"},
 	"runtime/task/remote":                 {"runtime/git", "runtime/untar"},
-	"runtime/guest":                       {},
+	"runtime/guest":                       {"runtime/guest/protocol", "runtime/guest/safefile", "runtime/guest/worktree", "runtime/guest/client", "runtime/guest/judgecmd"},
 	"runtime/llm":                         {},
 	"runtime/git":                         {},
 	"runtime/patch":                       {"runtime/git", "runtime/untar"},
-	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/patch", "runtime/image/clone", "runtime/image/dockerfile"},
+	"runtime/image":                       {"runtime/container", "runtime/task", "runtime/patch", "runtime/image/clone", "runtime/image/dockerfile", "runtime/git"},
 	"runtime/image/clone":                 {"runtime/task", "runtime/git"},
 	"runtime/image/dockerfile":            {},
 	"runtime/judge/parser":                {},
@@ -61,6 +61,11 @@ var mayImport = map[string][]string{
 	"runtime/judge/game":                  {"runtime/task", "runtime/container", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sandbox"},
 	"runtime/judge/httpapi":               {"runtime/task", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/game"},
 	"runtime/judge/judgetest":             {"runtime/patch", "runtime/judge/round"},
+	"runtime/guest/safefile":              {},
+	"runtime/guest/worktree":              {"runtime/guest/safefile"},
+	"runtime/guest/client":                {"runtime/guest/protocol", "runtime/guest/safefile", "runtime/guest/worktree"},
+	"runtime/guest/judgecmd":              {"runtime/guest/protocol"},
+	"runtime/guest/protocol":              {},
 	"runtime/judge": {
 		"runtime/container", "runtime/task", "runtime/task/runner", "runtime/image", "runtime/patch", "runtime/judge/parser", "runtime/judge/steer",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox", "runtime/judge/game", "runtime/judge/httpapi",
@@ -74,10 +79,28 @@ var mayImport = map[string][]string{
 	"runtime/egress":                   {},
 	"runtime/layer":                    {"runtime/untar"},
 	"runtime/agent":                    {"runtime/task", "runtime/llm", "runtime/layer", "runtime/untar"},
+	"runtime/trial/agentlog":           {},
+	"runtime/trial/trydir":             {"runtime/agent", "runtime/gateway", "runtime/guest/protocol"},
+	"runtime/trial/worktree": {
+		"runtime/container", "runtime/image", "runtime/task", "runtime/judge/sanitize", "runtime/patch", "runtime/decoy/mixed",
+	},
+	"runtime/trial/link":      {"runtime/gateway", "runtime/egress", "runtime/guest/protocol", "runtime/trial/agentlog"},
+	"runtime/trial/install":   {"runtime/agent", "runtime/container", "runtime/image", "runtime/layer", "runtime/task"},
+	"runtime/trial/reference": {"runtime/task", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser"},
+	"runtime/trial/scan": {
+		"runtime/cheat", "runtime/task", "runtime/judge/round", "runtime/judge/parser", "runtime/patch",
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/worktree",
+	},
+	"runtime/trial/tryrounds": {"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring"},
+	"runtime/trial/record":    {},
+	"runtime/trial/mixedruns": {
+		"runtime/task", "runtime/judge", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/decoy/mixed",
+	},
 	"runtime/trial": {
+		"runtime/trial/agentlog", "runtime/trial/trydir", "runtime/trial/record", "runtime/trial/tryrounds", "runtime/trial/scan", "runtime/trial/reference", "runtime/trial/install", "runtime/trial/link", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge", "runtime/judge/parser",
 		"runtime/judge/round", "runtime/judge/scoring", "runtime/judge/sanitize", "runtime/judge/sandbox",
-		"runtime/agent", "runtime/guest", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
+		"runtime/agent", "runtime/guest/protocol", "runtime/gateway", "runtime/gateway/transcript", "runtime/egress", "runtime/layer", "runtime/patch", "runtime/cheat", "runtime/decoy/mixed",
 	},
 	"runtime/mining": {
 		"config", "runtime/container", "runtime/image", "runtime/task", "runtime/judge/round", "runtime/llm", "runtime/gateway",
@@ -111,9 +134,9 @@ var mayImport = map[string][]string{
 	"reconcile/plan": {
 		"config", "config/shell", "runtime/trial", "reconcile/admission",
 		// The plain values that a run is compiled into.
-		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest", "runtime/gateway",
+		"runtime/task", "runtime/task/sweforge", "runtime/agent", "runtime/guest/protocol", "runtime/gateway",
 	},
-	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial"},
+	"reconcile/summary": {"runtime/judge/round", "runtime/judge/scoring", "runtime/stats", "runtime/task", "runtime/trial", "runtime/trial/mixedruns"},
 	"reconcile/store": {
 		"reconcile/store/blob", "reconcile/store/statedir", "reconcile/store/record", "reconcile/store/change", "reconcile/store/writequeue",
 	},
@@ -131,15 +154,15 @@ var mayImport = map[string][]string{
 		"runtime/mining", "runtime/mining/github", "runtime/mining/output", "runtime/mining/workbench",
 	},
 	"reconcile/history": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/judge/round",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/plan", "reconcile/summary", "runtime/trial", "runtime/trial/record", "runtime/trial/tryrounds", "runtime/judge/round",
 		// Of what outcomes are made.
 		"runtime/task", "runtime/agent",
 	},
 	"reconcile/export": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "runtime/trial", "runtime/trial/trydir", "runtime/trial/mixedruns", "runtime/trial/agentlog", "runtime/judge/round", "runtime/judge/scoring", "runtime/judge/parser", "runtime/guest/protocol",
 	},
 	"reconcile/query": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/query/tasklookup",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/hold", "reconcile/note", "reconcile/budget", "reconcile/plan", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/archive", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/query/tasklookup", "runtime/trial/trydir", "runtime/trial/mixedruns", "runtime/trial/agentlog", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway/transcript",
 		// What is told of trials and mining.
 		"runtime/trial", "runtime/mining", "runtime/gateway", "runtime/task", "runtime/patch", "runtime/clock",
 	},
@@ -159,14 +182,14 @@ var mayImport = map[string][]string{
 	"reconcile/budget":              {"config", "reconcile/store", "reconcile/history", "reconcile/hold", "reconcile/ledger", "reconcile/plan", "runtime/gateway"},
 	"reconcile/history/historytest": {"reconcile/store", "reconcile/history", "reconcile/plan", "config", "runtime/trial", "runtime/clock"},
 	"reconcile/evaluate": {
-		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container",
+		"config", "reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/admission", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container", "runtime/trial/trydir", "runtime/trial/reference", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		// What mining works in.
 		"runtime/mining/workbench",
 		// What is judged, and how what it shows is read.
 		"runtime/task", "runtime/task/swebench", "runtime/judge/round", "runtime/judge/scoring", "runtime/patch", "runtime/decoy", "runtime/decoy/mixed", "runtime/decoy/prove",
 	},
 	"reconcile/taskcheck": {
-		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet",
+		"config", "reconcile/plan", "reconcile/query", "reconcile/evaluate", "reconcile/request", "reconcile/query/tasklookup", "runtime/trial", "runtime/container", "runtime/image", "runtime/task", "runtime/vet", "runtime/trial/worktree", "runtime/trial/mixedruns",
 		// By whom a task is rated, and of what the names of tests are read.
 		"runtime/mining", "runtime/gateway", "runtime/gateway/wire", "runtime/judge/parser", "runtime/decoy",
 	},
@@ -186,17 +209,17 @@ var mayImport = map[string][]string{
 	"reconcile/pinned":     {"config", "reconcile/store", "reconcile/history", "reconcile/plan", "runtime/trial", "runtime/image"},
 	"reconcile/miningspec": {"config", "reconcile/store", "reconcile/control", "reconcile/ledger", "reconcile/plan", "reconcile/request", "runtime/mining", "runtime/pause"},
 	"reconcile/retention": {
-		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/troubles", "runtime/trial", "runtime/container", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/tasklookup",
+		"config", "reconcile/store", "reconcile/history", "reconcile/plan", "reconcile/query", "reconcile/troubles", "runtime/trial", "runtime/container", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/tasklookup", "runtime/trial/trydir",
 		// Of what images are, and by what containers of the judge are known.
 		"runtime/task", "runtime/image", "runtime/judge/sandbox",
 	},
 	"reconcile/foreign": {
-		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/evaluate", "reconcile/query/snapshot", "runtime/trial",
+		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/plan", "reconcile/evaluate", "reconcile/query/snapshot", "runtime/trial", "reconcile/query", "runtime/trial/trydir",
 		// What is told, and in whose words.
 		"runtime/task", "runtime/task/swebench", "runtime/task/sweforge", "runtime/judge/round", "runtime/judge/parser", "runtime/judge/scoring",
 	},
 	"reconcile": {
-		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specs", "reconcile/cellindex", "reconcile/drive", "reconcile/preview", "reconcile/troubles", "reconcile/upgrade", "reconcile/workqueue", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/specfiles", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/store/writequeue",
+		"config", "runtime/trial", "runtime/mining", "runtime/container", "reconcile/store", "reconcile/results", "reconcile/admission", "reconcile/plan", "reconcile/ledger", "reconcile/history", "reconcile/summary", "reconcile/query", "reconcile/evaluate", "reconcile/taskcheck", "reconcile/foreign", "reconcile/retention", "reconcile/specs", "reconcile/cellindex", "reconcile/drive", "reconcile/preview", "reconcile/troubles", "reconcile/upgrade", "reconcile/workqueue", "reconcile/cheatscan", "reconcile/pinned", "reconcile/miningspec", "reconcile/hold", "reconcile/control", "reconcile/budget", "reconcile/specfiles", "reconcile/request", "reconcile/query/snapshot", "reconcile/query/trialview", "reconcile/query/summaries", "reconcile/store/change", "reconcile/store/writequeue", "runtime/trial/trydir", "runtime/trial/record",
 		// What cells are made of, the verdicts of the judge, and what names of images mean.
 		"runtime/task", "runtime/judge/round", "runtime/image",
 		// What a miner is given.
@@ -309,7 +332,7 @@ func TestLeavesUseOnlyTheStandardLibrary(t *testing.T) {
 		}
 		for _, dep := range list[pkg](t, "list", "-deps", "-json=ImportPath,Standard", "./"+path) {
 			of := strings.TrimPrefix(dep.ImportPath, module)
-			if !dep.Standard && of != path && !slices.Contains(onlyStd, of) && !slices.Contains(everybodys, of) {
+			if !dep.Standard && !below(of, path) && !slices.Contains(onlyStd, of) && !slices.Contains(everybodys, of) {
 				t.Errorf("%s needs %s", path, dep.ImportPath)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 const (
@@ -195,7 +195,7 @@ func longTrajectory(ctx context.Context, h *cellhost.Host) (path string, err err
 	}); err != nil || id == "" {
 		return "", errors.Join(err, errors.New("there is no trial"))
 	}
-	file := trial.TranscriptOf(h.Store.Dir(), id, 1)
+	file := trydir.Of(h.Store.Dir(), id, 1).Transcript()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/assayd/assayd/daemon/api"
 	"github.com/assayd/assayd/daemon/engines"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // check is one line of the doctor.
@@ -94,8 +94,8 @@ func checkEngine(ctx context.Context, settings *config.Settings) check {
 }
 
 func checkState(dir string) check {
-	if len(dir) > trial.MaxStateDir {
-		return check{"state directory", false, fmt.Sprintf("%s is too long by %d bytes for the sockets in it; name a shorter one with --state", dir, len(dir)-trial.MaxStateDir)}
+	if len(dir) > trydir.MaxStateDir {
+		return check{"state directory", false, fmt.Sprintf("%s is too long by %d bytes for the sockets in it; name a shorter one with --state", dir, len(dir)-trydir.MaxStateDir)}
 	}
 	there := existing(dir)
 	f, err := os.CreateTemp(there, ".doctor-")

@@ -13,7 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/cheat"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/trial"
@@ -40,7 +40,7 @@ var (
 	stages = []string{string(trial.Pending), string(trial.Images), string(trial.Sane), string(trial.Create), string(trial.Await)}
 	events = []string{
 		"adopted", "auto_eval", "budget", "cheat_scan_incomplete", "disk", "engine_lost", "final_refused", "guest_back", "guest_silent", "network", "not_extended", "not_taken", trial.ReasonStopped, trial.FlagExtended,
-		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable, guest.TroubleOOM, guest.TroublePIDs, other,
+		protocol.TroubleLogTruncated, protocol.TroubleZombies, protocol.TroubleSpawn, protocol.TroubleState, protocol.TroubleUnkillable, protocol.TroubleOOM, protocol.TroublePIDs, other,
 	}
 	flags = []string{
 		"tampered", "oom", "pids", "disk", "zombies", "final_refused", trial.ReasonStopped, trial.FlagNoManifest, trial.FlagExpected, trial.FlagUnstable, trial.FlagDecoyPassed, trial.FlagCut, trial.FlagExtended,

@@ -24,6 +24,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // canarySpec has a task whose instruction, judge and hidden files nobody without content may learn of.
@@ -58,7 +59,7 @@ func newCanaries(t *testing.T) *fixture {
 	})
 	id := f.trials()[0]
 	f.said("one", "nop", "canary-step")
-	log := trial.LogFile(f.store.Dir(), id, 1)
+	log := trydir.Of(f.store.Dir(), id, 1).Log()
 	f.check(os.WriteFile(log, []byte("canary-log\n"), 0o600))
 	output, first, second := f.blob([]byte("canary-output")), f.archive("src/a", "before"), f.archive("src/canary-path", "canary-diff")
 	f.check(f.store.Do(t.Context(), func(tx *store.Tx) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 const (
@@ -91,14 +92,14 @@ func export(t *testing.T, o ExportOptions) (Exported, string) {
 // script lays a log and a transcript beside a trial.
 func (f *fixture) script(id string, began time.Time) {
 	f.Helper()
-	log := trial.LogFile(f.store.Dir(), id, 1)
+	log := trydir.Of(f.store.Dir(), id, 1).Log()
 	f.check(os.MkdirAll(filepath.Dir(log), 0o755))
 	var text strings.Builder
 	for i := range scriptedLines {
 		fmt.Fprintf(&text, "line %d of the log\n", i)
 	}
 	f.check(os.WriteFile(log, []byte(text.String()), 0o600))
-	w, err := transcript.Create(trial.TranscriptOf(f.store.Dir(), id, 1), 1<<30)
+	w, err := transcript.Create(trydir.Of(f.store.Dir(), id, 1).Transcript(), 1<<30)
 	f.check(err)
 	for i := range scriptedSteps {
 		at := began.Add(time.Duration(i) * time.Second)

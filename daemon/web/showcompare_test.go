@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // versus has two agents on two tasks, of which only the oracle resolves the second one.
@@ -136,7 +137,7 @@ func (f *fixture) said(task, agent, text string) {
 			return nil
 		})
 	}))
-	path := trial.TranscriptOf(f.store.Dir(), id, 1)
+	path := trydir.Of(f.store.Dir(), id, 1).Transcript()
 	f.check(os.MkdirAll(filepath.Dir(path), 0o700))
 	w, err := transcript.Create(path, 1<<20)
 	f.check(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/decoy/prove"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // decoyRules is of how decoys are made: a change of it makes all of them anew.
@@ -35,7 +36,7 @@ type pinnedDecoys struct {
 // Decoys is trial.Host.Decoys. They are made once for one content, by whoever needs them
 // first, and an execution keeps those that its first trial had. Trouble of the machinery is
 // no answer.
-func (r *Evaluator) Decoys(ctx context.Context, of trial.Subject) (known trial.Decoys, err error) {
+func (r *Evaluator) Decoys(ctx context.Context, of trial.Subject) (known mixedruns.Decoys, err error) {
 	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
 		return known, err
 	}
@@ -100,7 +101,7 @@ func decoyKey(of trial.Subject) (string, error) {
 	return "decoys/" + hex.EncodeToString(sum[:]), nil
 }
 
-func (r *Evaluator) keepDecoys(set mixed.Set) (out trial.Decoys, err error) {
+func (r *Evaluator) keepDecoys(set mixed.Set) (out mixedruns.Decoys, err error) {
 	blob, err := r.o.Store.Blobs().Create()
 	if err != nil {
 		return out, fmt.Errorf("store decoys: %w", err)
@@ -113,20 +114,20 @@ func (r *Evaluator) keepDecoys(set mixed.Set) (out trial.Decoys, err error) {
 	if err != nil {
 		return out, fmt.Errorf("store decoys: %w", err)
 	}
-	return trial.Decoys{Digest: digest, Set: set}, nil
+	return mixedruns.Decoys{Digest: digest, Set: set}, nil
 }
 
-func (r *Evaluator) readDecoys(digest string) (trial.Decoys, error) {
+func (r *Evaluator) readDecoys(digest string) (mixedruns.Decoys, error) {
 	blob, err := r.o.Host.OpenBlob(digest)
 	if err != nil {
-		return trial.Decoys{}, fmt.Errorf("read decoys: %w", err)
+		return mixedruns.Decoys{}, fmt.Errorf("read decoys: %w", err)
 	}
 	data, err := io.ReadAll(io.LimitReader(blob, maxDecoySet))
 	if err = errors.Join(err, blob.Close()); err != nil {
-		return trial.Decoys{}, fmt.Errorf("read decoys: %w", err)
+		return mixedruns.Decoys{}, fmt.Errorf("read decoys: %w", err)
 	}
 	set, err := mixed.Decode(data)
-	return trial.Decoys{Digest: digest, Set: set}, err
+	return mixedruns.Decoys{Digest: digest, Set: set}, err
 }
 
 // makeDecoys proves decoys by judging the solution and the untouched tree.
@@ -141,7 +142,7 @@ func (r *Evaluator) makeDecoys(ctx context.Context, of trial.Subject) (mixed.Set
 		return mixed.Set{}, err
 	}
 	labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
-	seen, complete, err := r.o.Host.SeenOf(ctx, t, of.Work.ID, hidden, labels)
+	seen, complete, err := r.o.Host.Trees().SeenOf(ctx, t, of.Work.ID, hidden, labels)
 	if err != nil {
 		return mixed.Set{}, err
 	}
@@ -234,6 +235,6 @@ func (r *Evaluator) observer(of trial.Subject, ask Ask) func(context.Context, ma
 		case report == nil:
 			return o, &unjudgedError{problem}
 		}
-		return trial.Observe(of.Task, *report), nil
+		return mixedruns.Observe(of.Task, *report), nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/reference"
 )
 
 func newEvaluator(t *testing.T) *Evaluator {
@@ -21,16 +22,16 @@ func newEvaluator(t *testing.T) *Evaluator {
 func TestWhatIsKnownOfATaskIsAskedOnceAnExecution(t *testing.T) {
 	e := newEvaluator(t)
 	asked := 0
-	ask := func(answer trial.Sanity, err error) func() (trial.Sanity, error) {
-		return func() (trial.Sanity, error) { asked++; return answer, err }
+	ask := func(answer reference.Sanity, err error) func() (reference.Sanity, error) {
+		return func() (reference.Sanity, error) { asked++; return answer, err }
 	}
-	sound, trouble := trial.Sanity{}, trial.Sanity{Trouble: "the engine is away"}
+	sound, trouble := reference.Sanity{}, reference.Sanity{Trouble: "the engine is away"}
 	gone := errors.New("gone")
 	for _, tc := range []struct {
 		name      string
 		execution int
-		ask       func() (trial.Sanity, error)
-		want      trial.Sanity
+		ask       func() (reference.Sanity, error)
+		want      reference.Sanity
 		err       error
 		asked     int
 	}{

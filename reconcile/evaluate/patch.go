@@ -11,6 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // evaluatePatch lays a patch over the tree that agents of the task begin with, and has what
@@ -26,7 +27,7 @@ func (r *Evaluator) evaluatePatch(ctx context.Context, t task.Task, session roun
 		return fmt.Errorf("make the work image of %s: %w", out.Task, err)
 	}
 	out.Provenance.Images["work"] = trial.ImageRef{Ref: work.Ref, ID: work.ID}
-	base, err := h.Base(ctx, t, out.Provenance.Images["work"], labels)
+	base, err := h.Trees().Base(ctx, t, work.Ref, work.ID, labels)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (r *Evaluator) evaluatePatch(ctx context.Context, t task.Task, session roun
 	}
 	out.Applied = changes.How
 	defer func() { err = errors.Join(err, changes.Close()) }()
-	return trial.Packed(changes, func(archive io.Reader) error {
+	return worktree.Packed(changes, func(archive io.Reader) error {
 		e.Archive = archive
 		return r.judgeIn(ctx, session, e, out)
 	})

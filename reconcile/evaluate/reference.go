@@ -17,13 +17,15 @@ import (
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/reference"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // Reference is trial.Host.Reference: what judging the solution of a task has shown. That is
 // asked once for one content, by whichever trial comes first, and kept; and an execution keeps
 // what its first trial had, whatever becomes of the solution. Trouble of the machinery is no
 // answer.
-func (r *Evaluator) Reference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
+func (r *Evaluator) Reference(ctx context.Context, of trial.Subject) (known reference.Reference, err error) {
 	s := of.State
 	if of.Task.Solution, err = r.solutionOf(ctx, of); err != nil {
 		return known, err
@@ -64,9 +66,9 @@ func contentKey(of trial.Subject) (string, error) {
 	return "reference/" + hex.EncodeToString(sum[:]), nil
 }
 
-func (r *Evaluator) makeReference(ctx context.Context, of trial.Subject) (known trial.Reference, err error) {
+func (r *Evaluator) makeReference(ctx context.Context, of trial.Subject) (known reference.Reference, err error) {
 	if of.Task.Solution == nil {
-		return trial.Reference{Problem: "the task has no solution"}, nil
+		return reference.Reference{Problem: "the task has no solution"}, nil
 	}
 	r.o.Log.Info("the solution is judged, for the names of the tests", "spec", of.State.Spec, "task", of.Task.Name)
 	report, problem, err := r.judgeSolution(ctx, of)
@@ -74,13 +76,13 @@ func (r *Evaluator) makeReference(ctx context.Context, of trial.Subject) (known 
 	case err != nil:
 		return known, err
 	case report == nil:
-		return trial.Reference{Problem: problem}, nil
+		return reference.Reference{Problem: problem}, nil
 	}
-	return trial.ReferenceOf(*report), nil
+	return reference.Of(*report), nil
 }
 
 // pinReference stores an answer, unless the execution has another one by now, which counts.
-func (r *Evaluator) pinReference(ctx context.Context, known trial.Reference, content, pinned string) (trial.Reference, error) {
+func (r *Evaluator) pinReference(ctx context.Context, known reference.Reference, content, pinned string) (reference.Reference, error) {
 	text, err := json.Marshal(known)
 	if err != nil {
 		return known, fmt.Errorf("encode %s: %w", content, err)
@@ -103,7 +105,7 @@ func (r *Evaluator) pinReference(ctx context.Context, known trial.Reference, con
 
 // evalReference is the manifest of a session without a trial: that of a trial.
 func (r *Evaluator) evalReference(ctx context.Context, s trial.State, t task.Task) ([]string, error) {
-	if t.Solution == nil || !trial.WantsReference(t) {
+	if t.Solution == nil || !reference.Wants(t) {
 		return nil, nil
 	}
 	work, err := r.o.Host.Images.Work(ctx, t, map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild})
@@ -245,8 +247,8 @@ func (r *Evaluator) askSolution(ctx context.Context, of trial.Subject) (ask Ask,
 		return Opened(func() (io.ReadCloser, error) { return r.o.Host.OpenBlob(s.Context.Digest) }), nothing, "", nil
 	}
 	labels := map[string]string{container.LabelOwner: r.o.Host.Owner, container.LabelRole: container.RoleBuild}
-	tree, err := r.o.Host.Solve(ctx, of.Task, of.Work, labels)
-	if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
+	tree, err := r.o.Host.Trees().Solve(ctx, of.Task, of.Work, labels)
+	if unsolved, ok := errors.AsType[*worktree.Unsolved](err); ok {
 		return nil, nil, "the task's own solution fails: " + unsolved.Words, nil
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/plan"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // ErrNeedsEngine says that only a process with a container engine can do something.
@@ -25,7 +26,7 @@ func (r *Evaluator) Patch(ctx context.Context, id string) (diff []byte, err erro
 	if err != nil {
 		return nil, err
 	}
-	diff, err = os.ReadFile(trial.PatchFile(r.o.Host.StateDir, s.ID, s.Try))
+	diff, err = os.ReadFile(trydir.Of(r.o.Host.StateDir, s.ID, s.Try).Patch())
 	switch {
 	case err == nil && s.Result != nil && s.Result.Extended != nil: // it was handed in beyond the declared deadline
 		return nil, nil
@@ -70,7 +71,7 @@ func (r *Evaluator) patchOf(ctx context.Context, s trial.State, archive io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("make the work image of %s: %w", plan.TaskAddress(t.Benchmark, t.Name), err)
 	}
-	base, err := h.Base(ctx, t, trial.ImageRef{Ref: work.Ref, ID: work.ID}, labels)
+	base, err := h.Trees().Base(ctx, t, work.Ref, work.ID, labels)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func TestAnExportIsRefreshed(t *testing.T) {
@@ -126,7 +127,7 @@ func TestOneFolderHoldsManyRuns(t *testing.T) {
 func TestAnExportThatWasInterruptedCanBeRepeated(t *testing.T) {
 	h := newFixture(t)
 	s := h.trial(func(*trial.State) {}, judged(round.KindAgent, 1, round.Report{Status: round.StatusOK, Valid: true}))
-	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
+	log := trydir.Of(h.store.Dir(), s.ID, s.Try).Log()
 	if err := os.MkdirAll(log, 0o755); err != nil { // which cannot be read
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // harborTrial is the result.json of a trial.
@@ -88,7 +89,7 @@ func writeHarbor(x *outcomes) error {
 		if err := x.tree.json(path.Join(dir, "config.json"), result.Config); err != nil {
 			return err
 		}
-		if err := x.trajectory(path.Join(dir, "agent", trial.TrajectoryFile), o); err != nil {
+		if err := x.trajectory(path.Join(dir, "agent", trydir.TrajectoryFile), o); err != nil {
 			return err
 		}
 		if o.best == nil {

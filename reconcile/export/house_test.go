@@ -21,6 +21,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // fixture is a store with one run, whose trials a test puts in.
@@ -208,7 +209,7 @@ func (h *fixture) read(name string) map[string]any {
 // says writes the log of an agent.
 func (h *fixture) says(s trial.State, text string) {
 	h.Helper()
-	log := trial.LogFile(h.store.Dir(), s.ID, s.Try)
+	log := trydir.Of(h.store.Dir(), s.ID, s.Try).Log()
 	if err := errors.Join(os.MkdirAll(filepath.Dir(log), 0o755), os.WriteFile(log, []byte(text), 0o644)); err != nil {
 		h.Fatal(err)
 	}

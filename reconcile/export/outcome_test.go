@@ -22,6 +22,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -86,7 +87,7 @@ const aTrajectory = `{"schema_version":"ATIF-v1.7","session_id":"r.e1.00000001/2
 // trajectory makes that of a try, as an agent's models leave it.
 func (h *fixture) trajectory(id string, try int) *trial.FileRecord {
 	h.Helper()
-	name := filepath.Join(filepath.Dir(trial.LogFile(h.store.Dir(), id, try)), trial.TrajectoryFile)
+	name := filepath.Join(filepath.Dir(trydir.Of(h.store.Dir(), id, try).Log()), trydir.TrajectoryFile)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(aTrajectory), 0o644)); err != nil {
 		h.Fatal(err)
 	}

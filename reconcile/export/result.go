@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/reconcile/history"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // taskConfig is the run_config.json of a task. What follows Env is ours.
@@ -62,7 +63,7 @@ func configOf(r history.TrialRecord, taskID, version string) taskConfig {
 	out := taskConfig{
 		TaskID: taskID, Agent: c.Agent.Title(), Model: c.Agent.Model, Timeout: c.Timeout.Seconds(), EvalInterval: c.AutoEval.Seconds(),
 		NoStopHook: !c.StopHook, NoAutoEval: c.AutoEval == 0, NoResume: c.Resume.Max == 0, Internet: c.Task.Network.Mode == "open",
-		JudgeURL: "http://" + guest.RelayAddr, WorkCPUs: c.Task.Work.CPUs, WorkMemory: memory(c.Task.Work.Memory),
+		JudgeURL: "http://" + protocol.RelayAddr, WorkCPUs: c.Task.Work.CPUs, WorkMemory: memory(c.Task.Work.Memory),
 		JudgeCPUs: j.CPUs, JudgeMemory: memory(j.Memory), Cooldown: c.Cooldown.Seconds(), Env: c.Agent.Env,
 		Effort: c.Agent.Effort, Attempt: c.Attempt, Mode: c.Mode, Parser: j.Parser, Select: j.Select, Direction: j.Direction,
 		origin: originOf(r, version),
@@ -103,19 +104,19 @@ type finalResult struct {
 	Resumes      int      `json:"resume_count"`
 	BestScore    *float64 `json:"best_score,omitempty"`
 
-	Score100   *float64           `json:"score_0_100"`
-	Status     trial.Status       `json:"status"` // "" while the trial is open
-	Reason     string             `json:"reason"`
-	Error      string             `json:"error,omitempty"` // why there is no result to count
-	Private    *trial.PrivateSet  `json:"private,omitempty"`
-	Select     string             `json:"selection"`
-	Direction  string             `json:"score_direction"`
-	Attempt    int                `json:"attempt"`
-	StartedAt  *time.Time         `json:"started_at"`
-	FinishedAt *time.Time         `json:"finished_at"`
-	Usage      *trial.Usage       `json:"usage,omitempty"`
-	Decoys     *trial.DecoyRecord `json:"decoys,omitempty"`
-	Flags      []string           `json:"flags"`
+	Score100   *float64          `json:"score_0_100"`
+	Status     trial.Status      `json:"status"` // "" while the trial is open
+	Reason     string            `json:"reason"`
+	Error      string            `json:"error,omitempty"` // why there is no result to count
+	Private    *trial.PrivateSet `json:"private,omitempty"`
+	Select     string            `json:"selection"`
+	Direction  string            `json:"score_direction"`
+	Attempt    int               `json:"attempt"`
+	StartedAt  *time.Time        `json:"started_at"`
+	FinishedAt *time.Time        `json:"finished_at"`
+	Usage      *trial.Usage      `json:"usage,omitempty"`
+	Decoys     *mixedruns.Record `json:"decoys,omitempty"`
+	Flags      []string          `json:"flags"`
 	origin
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/assayd/assayd/reconcile/ledger"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Written says what an export has come to.
@@ -233,7 +234,7 @@ func (x *sforge) blob(name, digest string, copyTo func(io.Writer, io.Reader) err
 // log writes what the agent has written so far, the events of Codex in the form that the viewer
 // reads.
 func (x *sforge) log(dir string, r history.TrialRecord) (err error) {
-	log, _, err := trial.OpenLog(trial.LogFile(x.store.Dir(), r.ID, r.Try), 0)
+	log, _, err := agentlog.Read(trydir.Of(x.store.Dir(), r.ID, r.Try).Log(), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/runtime/task/swebench"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // harnessResult is one trial of such a run, as both harnesses tell it.
@@ -147,7 +148,7 @@ func (r *Reports) harnessResult(s trial.State, row store.TrialRow) harnessResult
 		TaskID: id, Repo: repo, Agent: f.Agent, Control: s.Cell.Agent.Control(), Status: string(f.Status),
 		SanityCheck: s.Cell.SanityCheck && !s.StartedAt.IsZero(), // it comes first: an agent began only where it had passed
 		FailToPass:  testsOf(t, f.FailToPass), PassToPass: testsOf(t, f.PassToPass),
-		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trial.LogFile(r.o.StateDir, s.ID, s.Try)),
+		AgentDurationSecs: f.AgentDuration, AgentOutput: headOf(trydir.Of(r.o.StateDir, s.ID, s.Try).Log()),
 	}
 	if f.Status != trial.Resolved && f.Status != trial.Unresolved {
 		out.result.Error = strings.TrimSuffix(f.Reason+": "+f.Detail, ": ")

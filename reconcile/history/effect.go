@@ -5,6 +5,7 @@ import (
 
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // AppendEffect appends the record of an effect, and keeps what later trials are to know of it.
@@ -24,7 +25,7 @@ func AppendEffect(tx *store.Tx, s trial.State, e trial.Effect) error {
 // builtBefore reports whether an image that several trials waited for has been reported
 // in this execution.
 func builtBefore(tx *store.Tx, s trial.State, e trial.Effect) (bool, error) {
-	built, ok := e.Fields.(trial.ImageBuilt)
+	built, ok := e.Fields.(record.ImageBuilt)
 	if !ok {
 		return false, nil
 	}

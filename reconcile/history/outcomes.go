@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // Outcomes reads the finished ones of the trials that count, with their rounds, and how many
@@ -72,7 +73,7 @@ type brief struct {
 	Cell      briefCell
 	StartedAt time.Time
 	EndedAt   time.Time
-	Extension *trial.Extension
+	Extension *tryrounds.Extension
 	Result    *trial.Finished
 	Replaced  *trial.Superseded
 
@@ -126,6 +127,6 @@ func (b *brief) outcome(subs []round.Submission) *summary.Outcome {
 	t := b.task
 	return &summary.Outcome{
 		Benchmark: t.Benchmark, Task: t.Name, Repo: summary.RepoOf(*t), Agent: b.agent.Title(), Model: b.agent.Model, Control: b.agent.Control(),
-		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(trial.Counted(subs, b.Try, b.Extension, b.EndedAt)), Content: t,
+		Finished: *b.Result, Judge: t.Judge, Timeout: b.Cell.Timeout, Started: b.StartedAt, Rounds: b.Result.Trusted(tryrounds.Counted(subs, b.Try, b.Extension, b.EndedAt)), Content: t,
 	}
 }

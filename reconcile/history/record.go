@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // TrialRecord is all that is known of a trial: its state and the accepted rounds of its
@@ -98,7 +99,7 @@ func TrialRecordOf(tx *store.Tx, s trial.State) (r TrialRecord, err error) {
 	}
 	r.State, r.FinishedAt = s, row.FinishedAt
 	all, err := ledger.OfTrial(tx, s.ID)
-	for _, sub := range trial.OfTry(all, r.Try) {
+	for _, sub := range tryrounds.OfTry(all, r.Try) {
 		if sub.State != round.StateReserved {
 			r.Rounds = append(r.Rounds, sub)
 		}

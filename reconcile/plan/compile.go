@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/config/shell"
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/task/sweforge"
 	"github.com/assayd/assayd/runtime/trial"
@@ -291,7 +291,7 @@ func (c *compiler) agents() []agent.Agent {
 // agentOf is the agent that a run names. One declared under the name of a built-in one replaces
 // it, or without a command only says how its program is installed.
 func agentOf(set *config.Set, named *config.RunAgent) (agent.Agent, bool) {
-	a, ok := agent.Builtin(named.Name, guest.Program)
+	a, ok := agent.Builtin(named.Name, protocol.Program)
 	if declared := set.Agent(named.Name); declared != nil {
 		builtin := a
 		a = compileAgent(*declared)

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/sandbox"
 	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // mostKept is how many trials have containers that stay for a look. They take room on the disk
@@ -119,7 +120,7 @@ func (c *Collector) dropKept(ctx context.Context, choose func([]Kept) []Kept, dr
 // drop removes one kept container, unless somebody is in it.
 func (c *Collector) drop(ctx context.Context, k Kept, dry bool) (gone bool, err error) {
 	leave, err := k.Enter(c.o.Host.StateDir)
-	if errors.Is(err, trial.ErrEntered) {
+	if errors.Is(err, trydir.ErrEntered) {
 		c.o.Log.Info("a kept container stays: somebody is in it", "container", k.Name)
 		return false, nil
 	}
@@ -135,14 +136,14 @@ func (c *Collector) drop(ctx context.Context, k Kept, dry bool) (gone bool, err 
 	}
 	c.o.Log.Info("removed a container that was kept", "container", k.Name, "trial", k.Trial.ID)
 	if k.Role() == container.RoleWork {
-		return true, trial.RemoveFolder(c.o.Host.StateDir, k.Trial.ID, k.Trial.Try)
+		return true, trydir.Of(c.o.Host.StateDir, k.Trial.ID, k.Trial.Try).Remove()
 	}
 	return true, nil
 }
 
-// Enter is trial.Enter. In a state directory that lost the trial's folder nobody can be in.
+// Enter is trydir.Dir.Enter. In a state directory that lost the trial's folder nobody can be in.
 func (k Kept) Enter(stateDir string) (leave func(), err error) {
-	leave, err = trial.Enter(stateDir, k.Trial, k.Role())
+	leave, err = trydir.Of(stateDir, k.Trial.ID, k.Trial.Try).Enter(k.Role())
 	if errors.Is(err, os.ErrNotExist) {
 		return func() {}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/pause"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // sweepGrace is how old a stray container must be; a younger one may be on its way into
@@ -107,7 +108,7 @@ func (c *Collector) stays(ctx context.Context, left container.Instance) (bool, e
 		return false, nil
 	}
 	leave, err := k.Enter(c.o.Host.StateDir)
-	if errors.Is(err, trial.ErrEntered) {
+	if errors.Is(err, trydir.ErrEntered) {
 		return true, nil
 	}
 	if err != nil {

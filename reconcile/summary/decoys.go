@@ -1,6 +1,6 @@
 package summary
 
-import "github.com/assayd/assayd/runtime/trial"
+import "github.com/assayd/assayd/runtime/trial/mixedruns"
 
 // DecoySummary says how far the verdicts of an execution were checked by mixed runs.
 type DecoySummary struct {
@@ -27,7 +27,7 @@ func decoySummary(outcomes []*Outcome) *DecoySummary {
 		}
 		s.Trials++
 		s.Knowledge[d.Knowledge]++
-		if d.Knowledge == trial.DecoysNone {
+		if d.Knowledge == mixedruns.None {
 			s.Reasons[d.Reason]++
 			continue
 		}

@@ -9,24 +9,25 @@ import (
 	"github.com/assayd/assayd/reconcile/evaluate"
 	"github.com/assayd/assayd/runtime/decoy"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 	"github.com/assayd/assayd/runtime/vet"
 )
 
 // CheckedDecoys says which tests of a task have decoys.
 type CheckedDecoys struct {
-	Tests     int                   `json:"tests"`          // of fail_to_pass
-	Checked   int                   `json:"checked"`        // of them, those with a decoy
-	Eligible  int                   `json:"eligible"`       // tests that decoys were looked for of: of pass_to_pass those that are hidden, 16 at most
-	Made      float64               `json:"made"`           // share of them that have one, 0 to 1
-	Copies    int                   `json:"copies"`         // decoys in all
-	Weak      int                   `json:"weak"`           // decoys that never decide alone
-	Sides     map[decoy.Side]int    `json:"sides"`          // decoys by what they change
-	None      string                `json:"none,omitempty"` // why there are none
-	Unchecked []trial.UncheckedTest `json:"unchecked,omitempty"`
-	Flaky     []string              `json:"flaky,omitempty"`
-	Forger    string                `json:"forger,omitempty"` // why none was held against a stock forger
-	Cut       string                `json:"cut,omitempty"`
-	SHA256    string                `json:"sha256"`
+	Tests     int                       `json:"tests"`          // of fail_to_pass
+	Checked   int                       `json:"checked"`        // of them, those with a decoy
+	Eligible  int                       `json:"eligible"`       // tests that decoys were looked for of: of pass_to_pass those that are hidden, 16 at most
+	Made      float64                   `json:"made"`           // share of them that have one, 0 to 1
+	Copies    int                       `json:"copies"`         // decoys in all
+	Weak      int                       `json:"weak"`           // decoys that never decide alone
+	Sides     map[decoy.Side]int        `json:"sides"`          // decoys by what they change
+	None      string                    `json:"none,omitempty"` // why there are none
+	Unchecked []mixedruns.UncheckedTest `json:"unchecked,omitempty"`
+	Flaky     []string                  `json:"flaky,omitempty"`
+	Forger    string                    `json:"forger,omitempty"` // why none was held against a stock forger
+	Cut       string                    `json:"cut,omitempty"`
+	SHA256    string                    `json:"sha256"`
 }
 
 // String says it in one line.
@@ -85,7 +86,7 @@ func (k *checking) decoys(ctx context.Context) error {
 		}
 	}
 	for _, test := range slices.Sorted(maps.Keys(known.Set.Unchecked)) {
-		out.Unchecked = append(out.Unchecked, trial.UncheckedTest{Test: test, Reason: known.Set.Unchecked[test]})
+		out.Unchecked = append(out.Unchecked, mixedruns.UncheckedTest{Test: test, Reason: known.Set.Unchecked[test]})
 	}
 	k.out.Decoys = out
 	return nil

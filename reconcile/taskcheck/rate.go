@@ -18,7 +18,6 @@ import (
 	"github.com/assayd/assayd/runtime/gateway/wire"
 	"github.com/assayd/assayd/runtime/mining"
 	"github.com/assayd/assayd/runtime/task"
-	"github.com/assayd/assayd/runtime/trial"
 	"github.com/assayd/assayd/runtime/vet"
 )
 
@@ -139,7 +138,7 @@ func (k *checking) laid(ctx context.Context, tree task.Tree) (diff []byte, err e
 	for _, t := range k.solution.texts {
 		names = append(names, t.Name)
 	}
-	base, err := k.r.o.Host.Base(ctx, k.task, trial.ImageRef{Ref: k.work.Ref, ID: k.work.ID}, k.labels)
+	base, err := k.r.o.Host.Trees().Base(ctx, k.task, k.work.Ref, k.work.ID, k.labels)
 	if err != nil {
 		return nil, err
 	}

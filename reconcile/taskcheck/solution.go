@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/assayd/assayd/reconcile/evaluate"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 	"github.com/assayd/assayd/runtime/vet"
 )
 
@@ -40,7 +40,7 @@ func (k *checking) solve(ctx context.Context) (err error) {
 		k.solution.texts, err = textsOf(open)
 	default:
 		k.solution, err = k.scripted(ctx)
-		if unsolved, ok := errors.AsType[*trial.Unsolved](err); ok {
+		if unsolved, ok := errors.AsType[*worktree.Unsolved](err); ok {
 			k.runs.Oracle, k.solution, err = []vet.Run{{Lost: unsolved.Words}}, nil, nil
 		}
 	}
@@ -50,7 +50,7 @@ func (k *checking) solve(ctx context.Context) (err error) {
 // scripted runs the script of the solution once; what it leaves is judged as often as asked
 // for.
 func (k *checking) scripted(ctx context.Context) (*solution, error) {
-	tree, err := k.r.o.Host.Solve(ctx, k.task, k.work, k.labels)
+	tree, err := k.r.o.Host.Trees().Solve(ctx, k.task, k.work, k.labels)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (k *checking) scripted(ctx context.Context) (*solution, error) {
 
 // changed is the difference that the script made to the tree that it began with.
 func (k *checking) changed(ctx context.Context, open func() (io.ReadCloser, error)) ([]byte, error) {
-	base, err := k.r.o.Host.Base(ctx, k.task, trial.ImageRef{Ref: k.work.Ref, ID: k.work.ID}, k.labels)
+	base, err := k.r.o.Host.Trees().Base(ctx, k.task, k.work.Ref, k.work.ID, k.labels)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 func TestFlagsAreTheRulesEachOnceAndSorted(t *testing.T) {
@@ -227,16 +227,16 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // The names of assayd's own places are written down here once more: this package may not
 // import the guest.
 func TestPlacesOfTheGuestAreKnown(t *testing.T) {
-	for _, place := range []string{guest.MountDir, guest.ConfigFile, guest.GuestSocket, guest.JudgeSocket, guest.StateDir} {
+	for _, place := range []string{protocol.MountDir, protocol.ConfigFile, protocol.GuestSocket, protocol.JudgeSocket, protocol.StateDir} {
 		if !machinery("cat " + place) {
 			t.Errorf("%s is nothing to the rules", place)
 		}
 	}
-	if machinery("cat " + guest.PromptFile) {
-		t.Errorf("agents are told to read %s", guest.PromptFile)
+	if machinery("cat " + protocol.PromptFile) {
+		t.Errorf("agents are told to read %s", protocol.PromptFile)
 	}
-	if !besideTheAPI("http://"+guest.RelayAddr+"/api/v1/tasks") || besideTheAPI("http://"+guest.RelayAddr+"/api/v1/submit") {
-		t.Errorf("the API at %s is not told from what is beside it", guest.RelayAddr)
+	if !besideTheAPI("http://"+protocol.RelayAddr+"/api/v1/tasks") || besideTheAPI("http://"+protocol.RelayAddr+"/api/v1/submit") {
+		t.Errorf("the API at %s is not told from what is beside it", protocol.RelayAddr)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // account is a user as the container's own files know it.
@@ -134,7 +136,7 @@ const accountBytes = 8 << 20
 // eachEntry calls do for each line with at least n fields. A file that is missing has no
 // lines.
 func eachEntry(file string, n int, do func(fields []string)) error {
-	f, err := openRegular(file)
+	f, err := safefile.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // command is one start of the agent, ready to be made a process.
@@ -30,9 +31,9 @@ type command struct {
 // defaultPath is searched when neither image nor configuration has a PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// command prepares a start: argv is Command or Resume, environ the container's
-// environment, etc the folder of passwd and group.
-func (c Config) command(argv, environ []string, etc string, now, deadline time.Time) (command, error) {
+// newCommand prepares a start: argv is Command or Resume of the configuration, environ the
+// container's environment, etc the folder of passwd and group.
+func newCommand(c protocol.Config, argv, environ []string, etc string, now, deadline time.Time) (command, error) {
 	if len(argv) == 0 {
 		return command{}, errors.New("the agent has no command")
 	}
@@ -40,15 +41,15 @@ func (c Config) command(argv, environ []string, etc string, now, deadline time.T
 	if err != nil {
 		return command{}, err
 	}
-	args, err := c.render(argv, now, deadline)
+	args, err := render(c, argv, now, deadline)
 	if err != nil {
 		return command{}, err
 	}
-	env := c.environment(environ, user, deadline)
+	env := environment(c, environ, user, deadline)
 	if c.Env["HOME"] == "" {
 		env["HOME"] = user.usableHome(env["HOME"], "/tmp")
 	}
-	env[clockEnv] = wallClock()
+	env[protocol.ClockEnv] = wallClock()
 	workdir := cmp.Or(c.Workdir, "/")
 	if info, err := os.Stat(workdir); err != nil || !info.IsDir() {
 		return command{}, fmt.Errorf("the work directory %q is not a directory of the container", workdir)
@@ -65,12 +66,12 @@ func (c Config) command(argv, environ []string, etc string, now, deadline time.T
 }
 
 // render fills the templates of a command line.
-func (c Config) render(argv []string, now, deadline time.Time) ([]string, error) {
+func render(c protocol.Config, argv []string, now, deadline time.Time) ([]string, error) {
 	vars := maps.Clone(c.Vars)
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	vars["TimeLeft"] = strconv.FormatInt(secondsLeft(now, deadline), 10)
+	vars["TimeLeft"] = strconv.FormatInt(protocol.SecondsLeft(now, deadline), 10)
 	args := make([]string, len(argv))
 	for i, arg := range argv {
 		t, err := template.New("command").Option("missingkey=error").Parse(arg)
@@ -86,17 +87,9 @@ func (c Config) render(argv []string, now, deadline time.Time) ([]string, error)
 	return args, nil
 }
 
-// secondsLeft counts whole seconds; without a deadline, and after it, there are none.
-func secondsLeft(now, deadline time.Time) int64 {
-	if deadline.IsZero() {
-		return 0
-	}
-	return max(0, int64(deadline.Sub(now)/time.Second))
-}
-
 // environment is the container's, then the configuration's. HOME is the user's own unless
 // somebody set it on purpose: an engine sets it for root, as whom the guest was started.
-func (c Config) environment(environ []string, user account, deadline time.Time) map[string]string {
+func environment(c protocol.Config, environ []string, user account, deadline time.Time) map[string]string {
 	env := map[string]string{}
 	for _, kv := range environ {
 		if k, v, ok := strings.Cut(kv, "="); ok {
@@ -124,10 +117,7 @@ func (c Config) environment(environ []string, user account, deadline time.Time) 
 	return env
 }
 
-// clockEnv is the variable that keeps for assay-submit what the deadline is a time of: the
-// wall clock as it was when the agent was started.
-const clockEnv = "ASSAYD_CLOCK"
-
+// wallClock is the value of protocol.ClockEnv.
 func wallClock() string {
 	text, _ := json.Marshal(clock.Begin()) // it always encodes
 	return string(text)

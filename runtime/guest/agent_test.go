@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 func TestAccountsAreThoseOfTheContainer(t *testing.T) {
@@ -68,7 +70,7 @@ func TestEnvironmentOfTheAgent(t *testing.T) {
 		{"root", []string{"HOME=/root"}, nil, account{name: "root", home: "/root"}, map[string]string{"HOME": "/root", "USER": "root"}},
 	} {
 		tt.want["ASSAYD_DEADLINE"] = "2030-01-02T03:04:05Z"
-		got := Config{Env: tt.env}.environment(tt.environ, tt.user, deadline)
+		got := environment(protocol.Config{Env: tt.env}, tt.environ, tt.user, deadline)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
@@ -133,15 +135,15 @@ func TestAUserWithoutAHomeGetsOne(t *testing.T) {
 
 func TestCommandsAreTemplates(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	c := Config{Vars: map[string]string{
+	c := protocol.Config{Vars: map[string]string{
 		"PromptFile": "/p", "Prompt": "do {{.this}}", "Workdir": "/w", "Model": "m", "Effort": "",
 	}}
-	got, err := c.render([]string{"run", "{{.PromptFile}} {{.Prompt}} {{.Workdir}} {{.Model}}{{.Effort}}", "{{.TimeLeft}}"}, now, now.Add(90*time.Second+time.Millisecond))
+	got, err := render(c, []string{"run", "{{.PromptFile}} {{.Prompt}} {{.Workdir}} {{.Model}}{{.Effort}}", "{{.TimeLeft}}"}, now, now.Add(90*time.Second+time.Millisecond))
 	if diff := cmp.Diff([]string{"run", "/p do {{.this}} /w m", "90"}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	for _, bad := range []string{"{{.TimeLef}}", "{{", "{{template \"x\"}}"} {
-		if _, err := c.render([]string{bad}, now, now); err == nil {
+		if _, err := render(c, []string{bad}, now, now); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // Install copies the static program at self into dir/<SHA-256 of it> under the guest's
@@ -84,7 +86,7 @@ func stageProgram(dir, self string) (digest string, err error) {
 		return "", err
 	}
 	defer src.Close() //nolint:errcheck // only read
-	first := filepath.Join(dir, NameGuest)
+	first := filepath.Join(dir, protocol.NameGuest)
 	dst, err := os.OpenFile(first, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
 		return "", err
@@ -95,7 +97,7 @@ func stageProgram(dir, self string) (digest string, err error) {
 		err = dst.Sync()
 	}
 	err = errors.Join(err, dst.Close(), os.Chmod(first, 0o755), os.Chmod(dir, 0o755))
-	for _, name := range []string{NameSubmit, NameSubmitSForge} {
+	for _, name := range []string{protocol.NameSubmit, protocol.NameSubmitSForge} {
 		err = errors.Join(err, os.Link(first, filepath.Join(dir, name)))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), err
@@ -103,16 +105,16 @@ func stageProgram(dir, self string) (digest string, err error) {
 
 // installed reports whether the folder holds the program with that digest under all names.
 func installed(folder, digest string) bool {
-	first, err := os.Stat(filepath.Join(folder, NameGuest))
+	first, err := os.Stat(filepath.Join(folder, protocol.NameGuest))
 	if err != nil || first.Mode().Perm() != 0o755 {
 		return false
 	}
-	for _, name := range []string{NameSubmit, NameSubmitSForge} {
+	for _, name := range []string{protocol.NameSubmit, protocol.NameSubmitSForge} {
 		if other, err := os.Lstat(filepath.Join(folder, name)); err != nil || !os.SameFile(first, other) {
 			return false
 		}
 	}
-	found, err := digestOf(filepath.Join(folder, NameGuest))
+	found, err := digestOf(filepath.Join(folder, protocol.NameGuest))
 	return err == nil && found == digest
 }
 

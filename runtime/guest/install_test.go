@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 func TestInstallIsContentAddressedAndWhole(t *testing.T) {
@@ -21,7 +23,7 @@ func TestInstallIsContentAddressedAndWhole(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		for _, name := range []string{NameGuest, NameSubmit, NameSubmitSForge} {
+		for _, name := range []string{protocol.NameGuest, protocol.NameSubmit, protocol.NameSubmitSForge} {
 			path := filepath.Join(folder, name)
 			if got := read(t, path); got != "program" {
 				t.Errorf("%s holds %q", name, got)
@@ -36,11 +38,11 @@ func TestInstallIsContentAddressedAndWhole(t *testing.T) {
 	}
 	check()
 
-	before, _ := os.Stat(filepath.Join(folder, NameGuest))
+	before, _ := os.Stat(filepath.Join(folder, protocol.NameGuest))
 	if again, err := Install(dir, self); err != nil || again != folder {
 		t.Errorf("second time: %s, %v", again, err)
 	}
-	if after, _ := os.Stat(filepath.Join(folder, NameGuest)); !os.SameFile(before, after) {
+	if after, _ := os.Stat(filepath.Join(folder, protocol.NameGuest)); !os.SameFile(before, after) {
 		t.Error("a whole copy was made anew under running guests")
 	}
 
@@ -48,13 +50,13 @@ func TestInstallIsContentAddressedAndWhole(t *testing.T) {
 	if err := os.Mkdir(killed, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(killed, NameGuest), "prog") // an installation that was killed
+	write(t, filepath.Join(killed, protocol.NameGuest), "prog") // an installation that was killed
 	if _, err := Install(dir, self); err != nil {
 		t.Fatal(err)
 	}
 	check()
 
-	write(t, filepath.Join(folder, NameGuest), "prog") // a torn copy
+	write(t, filepath.Join(folder, protocol.NameGuest), "prog") // a torn copy
 	if _, err := Install(dir, self); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestInstallAtTheSameTime(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if got, err := os.ReadFile(filepath.Join(folder, NameSubmit)); err != nil || string(got) != "program" {
+			if got, err := os.ReadFile(filepath.Join(folder, protocol.NameSubmit)); err != nil || string(got) != "program" {
 				t.Errorf("%q, %v", got, err)
 			}
 		})
@@ -94,11 +96,12 @@ func TestMainKnowsItsNames(t *testing.T) {
 	}{
 		{nil, 0, false},
 		{[]string{"/usr/bin/assayd", "run"}, 0, false},
-		{[]string{Program, "nop"}, 0, true},
-		{[]string{Program}, 1, true},
-		{[]string{Program, "dance"}, 1, true},
-		{[]string{"/usr/local/bin/" + NameSubmitSForge, "--help"}, 0, true},
-		{[]string{NameSubmit, "--nonsense"}, 1, true},
+		{[]string{protocol.Program, "nop"}, 0, true},
+		{[]string{protocol.Program}, 1, true},
+		{[]string{protocol.Program, "dance"}, 1, true},
+		{[]string{protocol.Program, "dial"}, 1, true}, // without an address
+		{[]string{"/usr/local/bin/" + protocol.NameSubmitSForge, "--help"}, 0, true},
+		{[]string{protocol.NameSubmit, "--nonsense"}, 1, true},
 	} {
 		if code, handled := Main(tt.args); code != tt.code || handled != tt.handled {
 			t.Errorf("%v: %d, %v", tt.args, code, handled)

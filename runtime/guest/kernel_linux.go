@@ -6,11 +6,6 @@ import (
 	"unsafe"
 )
 
-// acknowledge has the kernel tell the peer at once what was read.
-func acknowledge(fd int) {
-	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_QUICKACK, 1) // without it things are slower, no more
-}
-
 // isEstablished reports whether a connection is, as far as the kernel knows.
 func isEstablished(fd int) bool {
 	const stateEstablished = 1 // TCP_ESTABLISHED, in the first byte of struct tcp_info

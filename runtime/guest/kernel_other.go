@@ -10,8 +10,6 @@ import (
 // The guest runs in containers, which are of Linux. Elsewhere it has to build, as a part of
 // the program, and refuses to begin.
 
-func acknowledge(int) {}
-
 func isEstablished(int) bool { return false }
 
 func notDumpable() error { return errors.New("the guest needs Linux") }

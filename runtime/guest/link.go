@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 const (
@@ -60,7 +63,7 @@ func dialLink(socket string) *http.Client {
 
 // talk says hello, hands the answer over, and then sends events, output and heartbeats
 // until ctx ends. ordered is called when the daemon wants something.
-func (l *link) talk(ctx context.Context, welcomed func(Welcome), ordered func(Order)) {
+func (l *link) talk(ctx context.Context, welcomed func(protocol.Welcome), ordered func(protocol.Order)) {
 	defer l.client.CloseIdleConnections()
 	w, err := l.hello(ctx)
 	if err != nil {
@@ -74,10 +77,10 @@ func (l *link) talk(ctx context.Context, welcomed func(Welcome), ordered func(Or
 	wg.Wait()
 }
 
-func (l *link) hello(ctx context.Context) (w Welcome, err error) {
+func (l *link) hello(ctx context.Context) (w protocol.Welcome, err error) {
 	err = insist(ctx, l.log, "say hello to the daemon", func(ctx context.Context) error {
 		m := l.notes.look()
-		h := Hello{Version: Version, Trial: m.Trial, Boot: l.boot, Starts: m.Starts, Deadline: m.Deadline, Ended: m.Ended}
+		h := protocol.Hello{Version: protocol.Version, Trial: m.Trial, Boot: l.boot, Starts: m.Starts, Deadline: m.Deadline, Ended: m.Ended}
 		return l.post(ctx, "/v1/hello", h, &w)
 	})
 	return w, err
@@ -93,12 +96,12 @@ func (l *link) sendEvents(ctx context.Context) {
 		}
 		for events := l.notes.look().Events; len(events) > 0; events = l.notes.look().Events {
 			e := events[0]
-			if e.Type == EventEnded {
+			if e.Type == protocol.EventEnded {
 				l.flush(ctx)
 			}
 			if insist(ctx, l.log, "report an event", func(ctx context.Context) error {
 				err := l.post(ctx, "/v1/event", e, nil)
-				if r, ok := errors.AsType[refusal](err); ok && r.code == http.StatusBadRequest {
+				if r, ok := errors.AsType[rejection](err); ok && r.code == http.StatusBadRequest {
 					// A daemon of another version, which will not know it later either; what comes after it counts.
 					l.log.Error("the daemon does not take an event, which is dropped", "event", e.Type, "reason", e.Reason, "err", err)
 					return nil
@@ -128,7 +131,7 @@ func (l *link) sendOutput(ctx context.Context, next int64) {
 	for l.output.beyond(ctx, next) == nil {
 		at, n := l.output.read(next, buf)
 		if at > next {
-			l.trouble(TroubleLogTruncated, fmt.Sprintf("output from byte %d to %d was dropped", next, at))
+			l.trouble(protocol.TroubleLogTruncated, fmt.Sprintf("output from byte %d to %d was dropped", next, at))
 		}
 		wanted := at
 		if n > 0 && insist(ctx, l.log, "send output", func(ctx context.Context) (err error) {
@@ -146,7 +149,7 @@ func (l *link) sendOutput(ctx context.Context, next int64) {
 		case n < len(buf):
 			wait = logGather
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
@@ -155,7 +158,7 @@ func (l *link) sendOutput(ctx context.Context, next int64) {
 // sendChunk returns the offset that the daemon wants next. One that lies beyond what it
 // was sent makes no sense.
 func (l *link) sendChunk(ctx context.Context, at int64, chunk []byte) (int64, error) {
-	var ack LogAck
+	var ack protocol.LogAck
 	err := l.do(ctx, "/v1/log?offset="+strconv.FormatInt(at, 10), "application/octet-stream", chunk, &ack)
 	if err != nil {
 		return at, err
@@ -167,36 +170,44 @@ func (l *link) sendChunk(ctx context.Context, at int64, chunk []byte) (int64, er
 }
 
 // beat tells the daemon that the guest lives, and takes its orders.
-func (l *link) beat(ctx context.Context, ordered func(Order)) {
+func (l *link) beat(ctx context.Context, ordered func(protocol.Order)) {
 	for {
-		var order Order
+		var order protocol.Order
 		began := time.Now()
 		if insist(ctx, l.log, "send a heartbeat", func(ctx context.Context) error {
 			pids, zombies := census()
 			if zombies >= manyZombies {
-				l.trouble(TroubleZombies, fmt.Sprintf("%d processes ended and nobody waits for them", zombies))
+				l.trouble(protocol.TroubleZombies, fmt.Sprintf("%d processes ended and nobody waits for them", zombies))
 			}
 			for _, limit := range limits {
 				if n := limit.hit(cgroups); n > 0 {
 					l.trouble(limit.trouble, fmt.Sprintf(limit.text, n))
 				}
 			}
-			return l.post(ctx, "/v1/poll", Beat{Boot: l.boot, Running: l.running(), PIDs: pids, Zombies: zombies, Deadline: l.notes.look().Deadline}, &order)
+			return l.post(ctx, "/v1/poll", protocol.Beat{Boot: l.boot, Running: l.running(), PIDs: pids, Zombies: zombies, Deadline: l.notes.look().Deadline}, &order)
 		}) != nil {
 			return
 		}
 		wait := shortestBeat - time.Since(began)
-		if order != (Order{}) {
+		if order != (protocol.Order{}) {
 			ordered(order)
 		}
 		if order.End {
 			wait = endedBeat
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
 }
+
+// rejection is an answer with an error.
+type rejection struct {
+	code int
+	text string
+}
+
+func (r rejection) Error() string { return r.text }
 
 func (l *link) post(ctx context.Context, path string, question, answer any) error {
 	body, err := json.Marshal(question)
@@ -229,7 +240,7 @@ func (l *link) do(ctx context.Context, path, kind string, body []byte, answer an
 		return fmt.Errorf("read the answer to %s: %w", path, err)
 	}
 	if res.StatusCode/100 != 2 {
-		return refusal{res.StatusCode, fmt.Sprintf("%s: %s: %.200s", path, res.Status, text)}
+		return rejection{res.StatusCode, fmt.Sprintf("%s: %s: %.200s", path, res.Status, text)}
 	}
 	if answer == nil {
 		return nil
@@ -260,7 +271,7 @@ func insist(ctx context.Context, log *slog.Logger, what string, try func(context
 			log.Warn("does not work, and is tried until it does: "+what, "err", err)
 			failed = true
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := clock.Sleep(ctx, wait); err != nil {
 			return err
 		}
 		wait = min(2*wait, 5*time.Second)

@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"time"
+
+	"github.com/assayd/assayd/runtime/guest/client"
+	"github.com/assayd/assayd/runtime/guest/judgecmd"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // Main runs the program under whose name it was called: args is os.Args. handled is false
@@ -17,10 +20,10 @@ func Main(args []string) (code int, handled bool) {
 		return 0, false
 	}
 	switch filepath.Base(args[0]) {
-	case NameGuest:
+	case protocol.NameGuest:
 		return guestMain(args[1:]), true
-	case NameSubmit, NameSubmitSForge:
-		return newSubmitter(os.Getenv, os.Stdout, os.Stderr).main(context.Background(), args), true
+	case protocol.NameSubmit, protocol.NameSubmitSForge:
+		return client.Submit(context.Background(), args), true
 	}
 	return 0, false
 }
@@ -41,7 +44,7 @@ const guestUsage = `usage: assay-guest run      supervise the agent of a trial, 
 
 func guestMain(args []string) int {
 	if len(args) == 2 && args[0] == "dial" {
-		if err := dial(context.Background(), args[1], os.Stdin, os.Stdout); err != nil {
+		if err := judgecmd.Dial(context.Background(), args[1], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "dial:", err)
 			return exitFailure
 		}
@@ -65,20 +68,15 @@ func guestMain(args []string) int {
 	case "hold":
 		return hold()
 	case "oracle":
-		s := newSubmitter(os.Getenv, os.Stdout, os.Stderr)
-		if err := oracle(context.Background(), AgentDir, s); err != nil {
-			fmt.Fprintln(os.Stderr, "oracle:", err)
-			return exitFailure
-		}
-		return 0
+		return client.Oracle(context.Background())
 	case "remove":
-		return told("remove", remove(".", os.Stdin))
+		return told("remove", judgecmd.Remove(".", os.Stdin))
 	case "compare":
-		return told("compare", compare(".", os.Stdin, os.Stdout))
+		return told("compare", judgecmd.Compare(".", os.Stdin, os.Stdout))
 	case "sweep":
-		return told("sweep", sweep(context.Background()))
+		return told("sweep", judgecmd.Sweep(context.Background()))
 	case "stop":
-		return stopMain()
+		return client.StopHook(context.Background())
 	case "nop":
 		return 0
 	}
@@ -111,24 +109,12 @@ type layout struct {
 
 func layoutAt(root string) layout {
 	return layout{
-		config:      filepath.Join(root, ConfigFile),
-		guestSocket: filepath.Join(root, GuestSocket),
-		judgeSocket: filepath.Join(root, JudgeSocket),
-		state:       filepath.Join(root, StateDir),
+		config:      filepath.Join(root, protocol.ConfigFile),
+		guestSocket: filepath.Join(root, protocol.GuestSocket),
+		judgeSocket: filepath.Join(root, protocol.JudgeSocket),
+		state:       filepath.Join(root, protocol.StateDir),
 		etc:         filepath.Join(root, "etc"),
-		relayAddr:   RelayAddr,
-		stopAddr:    StopAddr,
-	}
-}
-
-// pause waits for d; it returns early with the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		relayAddr:   protocol.RelayAddr,
+		stopAddr:    protocol.StopAddr,
 	}
 }

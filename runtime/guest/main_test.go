@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,6 +26,8 @@ import (
 	"unsafe"
 
 	"go.uber.org/goleak"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // The test binary is also the first process of the containers that tests make: new PID and
@@ -115,15 +118,15 @@ const patience = 30 * time.Second
 type site struct {
 	t      *testing.T
 	root   string
-	config Config
+	config protocol.Config
 	cgroup string
 
 	mu      sync.Mutex
 	changed chan struct{}
-	hellos  []Hello
-	events  []Event
+	hellos  []protocol.Hello
+	events  []protocol.Event
 	log     []byte
-	beats   []Beat
+	beats   []protocol.Beat
 
 	deadline time.Time
 	ahead    time.Duration // what the daemon's clock is ahead of the guest's; 0 = it does not say
@@ -143,9 +146,9 @@ func newSite(t *testing.T, command ...string) *site {
 	t.Cleanup(func() { _ = os.RemoveAll(root) })
 	s := &site{
 		t: t, root: root, changed: make(chan struct{}), order: make(chan struct{}), later: make(chan time.Time), deadline: time.Now().Add(time.Hour),
-		config: Config{Version: Version, Trial: "r.e1.0", Command: command, Workdir: filepath.Join(root, "work")},
+		config: protocol.Config{Version: protocol.Version, Trial: "r.e1.0", Command: command, Workdir: filepath.Join(root, "work")},
 	}
-	for _, dir := range []string{MountDir, "etc", "work"} {
+	for _, dir := range []string{protocol.MountDir, "etc", "work"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -161,16 +164,36 @@ func newSite(t *testing.T, command ...string) *site {
 // open starts the daemon.
 func (s *site) open() {
 	s.t.Helper()
-	ln, err := net.Listen("unix", filepath.Join(s.root, GuestSocket))
+	ln, err := net.Listen("unix", filepath.Join(s.root, protocol.GuestSocket))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.server = &http.Server{Handler: NewHost(HostOptions{Hello: s.hello, Log: s.take, Event: s.note, Beat: s.beat})}
+	host := protocol.NewHost(protocol.HostOptions{Hello: s.hello, Log: s.take, Event: s.note, Beat: s.beat})
+	s.server = &http.Server{Handler: s.withoutRefused(host)}
 	s.serving = make(chan struct{})
 	go func(srv *http.Server, done chan<- struct{}) {
 		defer close(done)
 		_ = srv.Serve(ln)
 	}(s.server, s.serving)
+}
+
+// withoutRefused answers events of the type that this daemon does not know, and leaves the rest to
+// the host.
+func (s *site) withoutRefused(host http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.refuses == "" || r.URL.Path != "/v1/event" {
+			host.ServeHTTP(w, r)
+			return
+		}
+		var e protocol.Event
+		text, err := io.ReadAll(r.Body)
+		if err = errors.Join(err, json.Unmarshal(text, &e)); err != nil || e.Type == s.refuses {
+			http.Error(w, "there is no such event", http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		host.ServeHTTP(w, r)
+	})
 }
 
 // away stops the daemon; its socket is gone afterwards.
@@ -187,10 +210,10 @@ func (s *site) update(f func()) {
 	s.changed = make(chan struct{})
 }
 
-func (s *site) hello(_ context.Context, h Hello) (w Welcome, err error) {
+func (s *site) hello(_ context.Context, h protocol.Hello) (w protocol.Welcome, err error) {
 	s.update(func() {
 		s.hellos = append(s.hellos, h)
-		w = Welcome{Deadline: s.deadline, LogNext: int64(len(s.log)), EventNext: len(s.events) + 1}
+		w = protocol.Welcome{Deadline: s.deadline, LogNext: int64(len(s.log)), EventNext: len(s.events) + 1}
 		if s.ahead != 0 {
 			w.Now = time.Now().Add(s.ahead)
 		}
@@ -210,10 +233,7 @@ func (s *site) take(_ context.Context, offset int64, r io.Reader) (next int64, e
 	return next, err
 }
 
-func (s *site) note(_ context.Context, e Event) error {
-	if e.Type == s.refuses {
-		return refusal{http.StatusBadRequest, "there is no such event"}
-	}
+func (s *site) note(_ context.Context, e protocol.Event) error {
 	s.update(func() {
 		if n := len(s.events); n == 0 || e.Seq > s.events[n-1].Seq {
 			s.events = append(s.events, e)
@@ -222,17 +242,17 @@ func (s *site) note(_ context.Context, e Event) error {
 	return nil
 }
 
-func (s *site) beat(ctx context.Context, b Beat) (Order, error) {
+func (s *site) beat(ctx context.Context, b protocol.Beat) (protocol.Order, error) {
 	s.update(func() { s.beats = append(s.beats, b) })
 	select {
 	case <-s.order:
-		return Order{End: true}, nil
+		return protocol.Order{End: true}, nil
 	case later := <-s.later:
-		return Order{Deadline: later}, nil
+		return protocol.Order{Deadline: later}, nil
 	case <-time.After(50 * time.Millisecond): // keep tests that count beats short
-		return Order{}, nil
+		return protocol.Order{}, nil
 	case <-ctx.Done():
-		return Order{}, ctx.Err()
+		return protocol.Order{}, ctx.Err()
 	}
 }
 
@@ -258,16 +278,16 @@ func (s *site) until(what string, reached func() bool) {
 }
 
 // ended waits for the last event and returns it.
-func (s *site) ended() Event {
+func (s *site) ended() protocol.Event {
 	s.t.Helper()
 	s.until("the agent has ended", func() bool {
-		return len(s.events) > 0 && s.events[len(s.events)-1].Type == EventEnded
+		return len(s.events) > 0 && s.events[len(s.events)-1].Type == protocol.EventEnded
 	})
 	return s.events[len(s.events)-1]
 }
 
 // find gives the events of a type.
-func (s *site) find(kind string) (found []Event) {
+func (s *site) find(kind string) (found []protocol.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.events {
@@ -285,7 +305,7 @@ func (s *site) boot() *exec.Cmd {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.root, ConfigFile), config, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.root, protocol.ConfigFile), config, 0o644); err != nil {
 		s.t.Fatal(err)
 	}
 	cmd, _ := container(s.t, "run", "GUEST_TEST_ROOT="+s.root, "GUEST_TEST_CGROUP="+s.cgroup)

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // defaultLogBytes is kept when the configuration names no bound.
@@ -104,7 +106,7 @@ func (o *output) room() error {
 		total -= o.segments[0].size
 		o.segments = o.segments[1:]
 	}
-	f, err := createFile(o.path(o.end))
+	f, err := safefile.Create(o.path(o.end))
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (o *output) read(offset int64, buf []byte) (at int64, n int) {
 }
 
 func readSegment(path string, from int64, buf []byte) (n int, err error) {
-	f, err := openRegular(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // cgroups is where a container sees its own control groups.
@@ -14,8 +16,8 @@ const cgroups = "/sys/fs/cgroup"
 // container, and where the kernel counts how often: in version 2 of control groups, and in
 // version 1.
 var limits = []limit{
-	{TroubleOOM, "oom_kill", []string{"memory.events", "memory/memory.oom_control"}, "%d processes were killed for want of memory"},
-	{TroublePIDs, "max", []string{"pids.events", "pids/pids.events"}, "%d times a process could not be made: there were as many as may be"},
+	{protocol.TroubleOOM, "oom_kill", []string{"memory.events", "memory/memory.oom_control"}, "%d processes were killed for want of memory"},
+	{protocol.TroublePIDs, "max", []string{"pids.events", "pids/pids.events"}, "%d times a process could not be made: there were as many as may be"},
 }
 
 type limit struct {

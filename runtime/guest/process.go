@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // spareThreads is how many operating-system threads exist before the agent does. The Go
@@ -152,7 +154,7 @@ func killAll(ctx context.Context, pid int) (status syscall.WaitStatus, found boo
 		if err != nil {
 			return status, found, fmt.Errorf("kill everything: %w", err)
 		}
-		if pause(ctx, 5*time.Millisecond) != nil {
+		if clock.Sleep(ctx, 5*time.Millisecond) != nil {
 			return status, found, errUnkillable
 		}
 	}

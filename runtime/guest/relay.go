@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/clock"
 )
 
 // relay passes connections to a Unix socket. It knows nothing of what flows through, so it
@@ -129,7 +131,7 @@ func (r relay) dial(ctx context.Context, client *net.TCPConn) (halves, error) {
 		if err == nil {
 			return conn.(*net.UnixConn), nil
 		}
-		if pause(ctx, wait) != nil {
+		if clock.Sleep(ctx, wait) != nil {
 			return nil, fmt.Errorf("connect to the judge for %s: %w", r.patience, err)
 		}
 		wait = min(2*wait, time.Second)

@@ -3,7 +3,12 @@ package guest
 import (
 	"fmt"
 	"time"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
+
+// policy is the configured one, which decides after each run.
+type policy protocol.ResumePolicy
 
 // systematicRuns is how many failures in a row, each faster than ResumePolicy.MinRuntime,
 // show that another start would fail as well.
@@ -32,20 +37,20 @@ type step struct {
 
 // after decides what follows a run, when the agent was started so often. resumable says
 // that there is a command to start it again.
-func (p ResumePolicy) after(s streaks, r run, starts int, resumable bool) (streaks, step) {
+func (p policy) after(s streaks, r run, starts int, resumable bool) (streaks, step) {
 	s = p.extend(s, r)
 	switch {
 	case s.Fast >= systematicRuns:
-		return s, step{End: EndedError, Detail: fmt.Sprintf("%d runs in a row failed within %s, the last with exit code %d", s.Fast, p.MinRuntime, r.Code)}
+		return s, step{End: protocol.EndedError, Detail: fmt.Sprintf("%d runs in a row failed within %s, the last with exit code %d", s.Fast, p.MinRuntime, r.Code)}
 	case p.Idle > 0 && s.Idle >= p.Idle:
-		return s, step{End: EndedIdle, Detail: fmt.Sprintf("the agent wanted to stop %d times in a row without changing a file", s.Idle)}
+		return s, step{End: protocol.EndedIdle, Detail: fmt.Sprintf("the agent wanted to stop %d times in a row without changing a file", s.Idle)}
 	case p.Max == 0 || !resumable:
 		if r.Code != 0 {
-			return s, step{End: EndedError, Detail: fmt.Sprintf("exit code %d", r.Code)}
+			return s, step{End: protocol.EndedError, Detail: fmt.Sprintf("exit code %d", r.Code)}
 		}
-		return s, step{End: EndedExit}
+		return s, step{End: protocol.EndedExit}
 	case starts > p.Max:
-		return s, step{End: EndedExit, Detail: fmt.Sprintf("started again %d times, the last run had exit code %d", starts-1, r.Code)}
+		return s, step{End: protocol.EndedExit, Detail: fmt.Sprintf("started again %d times, the last run had exit code %d", starts-1, r.Code)}
 	}
 	return s, step{Pause: p.pauseAfter(s.Short)}
 }
@@ -53,7 +58,7 @@ func (p ResumePolicy) after(s streaks, r run, starts int, resumable bool) (strea
 // extend counts a run. What failed within less than the longest pause lengthens the next
 // pause too, fast or not: an outage of the model must not use up every start within
 // minutes.
-func (p ResumePolicy) extend(s streaks, r run) streaks {
+func (p policy) extend(s streaks, r run) streaks {
 	fast := r.Runtime < p.MinRuntime
 	failed := r.Code != 0
 	s.Fast = count(s.Fast, fast && failed)
@@ -73,7 +78,7 @@ func count(n int, goesOn bool) int {
 
 // pauseAfter is Backoff, doubled for each short run after the first and never above
 // MaxBackoff, where there is one.
-func (p ResumePolicy) pauseAfter(short int) time.Duration {
+func (p policy) pauseAfter(short int) time.Duration {
 	longest := p.MaxBackoff
 	if longest <= 0 {
 		longest = 24 * time.Hour

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // start makes a process of the agent, unless it is too late.
@@ -16,25 +18,25 @@ func (s *supervisor) start() {
 	}
 	now := s.line.Now()
 	if !m.Deadline.IsZero() && !now.Before(m.Deadline) {
-		s.end(EndedDeadline, "")
+		s.end(protocol.EndedDeadline, "")
 		return
 	}
 	argv := s.config.Command
 	if m.Starts > 0 && len(s.config.Resume) > 0 {
 		argv = s.config.Resume
 	}
-	c, err := s.config.command(argv, os.Environ(), s.at.etc, s.line.Wall(now), s.line.Wall(m.Deadline))
+	c, err := newCommand(s.config, argv, os.Environ(), s.at.etc, s.line.Wall(now), s.line.Wall(m.Deadline))
 	if err == nil {
 		s.pid, err = c.spawn(s.sink)
 	}
 	switch {
 	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM):
 		// What earlier runs left behind uses up what the next one needs.
-		s.trouble(TroubleSpawn, err.Error())
+		s.trouble(protocol.TroubleSpawn, err.Error())
 		s.killRest()
 		s.resume.Reset(spawnPause)
 	case err != nil:
-		s.end(EndedError, err.Error())
+		s.end(protocol.EndedError, err.Error())
 	default:
 		s.started(now)
 	}
@@ -43,13 +45,13 @@ func (s *supervisor) start() {
 func (s *supervisor) started(now time.Time) {
 	s.began = time.Now()
 	s.alive.Store(true)
-	again := AgainAfterExit
+	again := protocol.AgainAfterExit
 	if s.restarted {
-		again = AgainAfterRestart
+		again = protocol.AgainAfterRestart
 	}
 	s.restarted = false
 	s.change(func(m *memory) {
-		e := Event{Time: now, Type: EventStarted, Count: m.Starts}
+		e := protocol.Event{Time: now, Type: protocol.EventStarted, Count: m.Starts}
 		if m.Starts > 0 {
 			e.Reason = again
 		}
@@ -79,7 +81,7 @@ func (s *supervisor) over(ws syscall.WaitStatus) run {
 	s.pid = 0
 	s.alive.Store(false)
 	s.change(func(m *memory) {
-		m.add(Event{Time: s.line.Now(), Type: EventExited, ExitCode: code, Runtime: r.Runtime, Reason: how})
+		m.add(protocol.Event{Time: s.line.Now(), Type: protocol.EventExited, ExitCode: code, Runtime: r.Runtime, Reason: how})
 	})
 	return r
 }
@@ -89,7 +91,7 @@ func (s *supervisor) decide(r run) {
 	if m.Ended != "" {
 		return // meanwhile
 	}
-	next, what := s.config.Policy.after(m.Streaks, r, m.Starts, len(s.config.Resume) > 0)
+	next, what := policy(s.config.Policy).after(m.Streaks, r, m.Starts, len(s.config.Resume) > 0)
 	s.change(func(m *memory) { m.Streaks = next })
 	if what.End != "" {
 		s.end(what.End, what.Detail)
@@ -108,7 +110,7 @@ func (s *supervisor) end(reason, detail string) {
 	s.drain()
 	s.change(func(m *memory) {
 		m.Ended = reason
-		m.add(Event{Time: s.line.Now(), Type: EventEnded, Reason: reason, Detail: detail})
+		m.add(protocol.Event{Time: s.line.Now(), Type: protocol.EventEnded, Reason: reason, Detail: detail})
 	})
 }
 
@@ -121,7 +123,7 @@ func (s *supervisor) killRest() {
 		s.over(ws)
 	}
 	if err != nil {
-		s.trouble(TroubleUnkillable, err.Error())
+		s.trouble(protocol.TroubleUnkillable, err.Error())
 	}
 }
 

@@ -6,24 +6,23 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
-	"github.com/assayd/assayd/runtime/truncate"
+	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/guest/safefile"
 )
 
 // memory is what a guest must still know after its container was stopped and started.
 type memory struct {
 	Trial    string
-	Starts   int       // of the agent
-	Deadline time.Time // zero until the first Welcome
-	NextSeq  int       // of the next event
-	Events   []Event   // those the daemon has not acknowledged, in order
-	Tree     string    // hash at the last look
+	Starts   int              // of the agent
+	Deadline time.Time        // zero until the first Welcome
+	NextSeq  int              // of the next event
+	Events   []protocol.Event // those the daemon has not acknowledged, in order
+	Tree     string           // hash at the last look
 	Streaks  streaks
 	Ended    string // reason, when the agent has ended for good
 }
@@ -59,7 +58,7 @@ func openStateFile(dir, trial string) (n *stateFile, trouble error) {
 }
 
 func readMemory(path string) (m memory, err error) {
-	f, err := openRegular(path)
+	f, err := safefile.Open(path)
 	if err != nil {
 		return memory{}, err
 	}
@@ -93,69 +92,21 @@ func (n *stateFile) update(change func(*memory)) error {
 	if err != nil {
 		return fmt.Errorf("encode the guest's state: %w", err)
 	}
-	if err := replaceFile(n.path, text); err != nil {
+	if err := safefile.Replace(n.path, text); err != nil {
 		return fmt.Errorf("write the guest's state: %w", err)
 	}
 	return nil
 }
 
 // add numbers an event and appends it to those that wait to be sent.
-func (m *memory) add(e Event) {
+func (m *memory) add(e protocol.Event) {
 	e.Seq = m.NextSeq
-	e.Detail = clip(e.Detail, maxDetail)
 	m.NextSeq++
-	m.Events = append(m.Events, e)
-}
-
-// clip shortens a text to at most n bytes of valid UTF-8.
-func clip(text string, n int) string {
-	return truncate.Valid(text, n)
+	m.Events = append(m.Events, e.Clipped())
 }
 
 // acknowledge forgets the events before next, and never uses a number below next again.
 func (m *memory) acknowledge(next int) {
-	m.Events = slices.DeleteFunc(m.Events, func(e Event) bool { return e.Seq < next })
+	m.Events = slices.DeleteFunc(m.Events, func(e protocol.Event) bool { return e.Seq < next })
 	m.NextSeq = max(m.NextSeq, next)
-}
-
-// replaceFile puts content at path so that a reader, or a crash, finds the old or the new.
-func replaceFile(path string, content []byte) (err error) {
-	next := path + ".new"
-	f, err := createFile(next)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return os.Rename(next, path)
-}
-
-// createFile makes a new file for root alone in place of whatever is there.
-func createFile(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-}
-
-// openRegular opens a regular file for reading. It never blocks and follows no link in the
-// last element: an agent may have put anything there.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("open %s: not a regular file", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 func TestTheStateFileIsReadBack(t *testing.T) {
@@ -17,8 +19,8 @@ func TestTheStateFileIsReadBack(t *testing.T) {
 	}
 	err := n.update(func(m *memory) {
 		m.Starts = 2
-		m.add(Event{Type: EventStarted})
-		m.add(Event{Type: EventExited, Detail: strings.Repeat("é", maxDetail)})
+		m.add(protocol.Event{Type: protocol.EventStarted})
+		m.add(protocol.Event{Type: protocol.EventExited, Detail: strings.Repeat("é", protocol.MaxDetail)})
 		m.acknowledge(2)
 	})
 	if err != nil {
@@ -29,7 +31,7 @@ func TestTheStateFileIsReadBack(t *testing.T) {
 	if trouble != nil || m.Starts != 2 || m.NextSeq != 3 || len(m.Events) != 1 || m.Events[0].Seq != 2 {
 		t.Errorf("%+v, %v", m, trouble)
 	}
-	if got := len(m.Events[0].Detail); got > maxDetail {
+	if got := len(m.Events[0].Detail); got > protocol.MaxDetail {
 		t.Errorf("a detail of %d bytes is kept", got)
 	}
 	if n, _ := openStateFile(dir, "b"); n.look().Starts != 0 {
@@ -59,7 +61,7 @@ func TestABrokenStateFileIsATroubleAndNotTheEnd(t *testing.T) {
 func TestNumbersThatTheDaemonHasAreNotUsedAgain(t *testing.T) {
 	var m memory
 	m.acknowledge(7)
-	m.add(Event{})
+	m.add(protocol.Event{})
 	if m.Events[0].Seq != 7 {
 		t.Errorf("event %d", m.Events[0].Seq)
 	}

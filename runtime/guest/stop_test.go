@@ -4,72 +4,19 @@ package guest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
-
-// answering is a server on loopback that answers every request with v, or with 503 for nil.
-func answering(t *testing.T, v any) (addr string) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if v == nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(v)
-	}))
-	t.Cleanup(server.Close)
-	return server.Listener.Addr().String()
-}
-
-// What the hook of an agent's program says: its exit code and its words are what the program
-// goes by.
-func TestTheStopHookTellsWhatTheGuestDecides(t *testing.T) {
-	deadline := time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339)
-	for _, tt := range []struct {
-		name     string
-		guest    any // nil = it does not answer
-		left     any // nil = the daemon is away
-		deadline string
-		code     int
-		says     []string
-		silent   []string
-	}{
-		{"time is left", stopAnswer{Seconds: 3661}, Left{Seconds: 3661}, deadline, exitBlock, []string{"Do not stop", "1h1m1s", "assay-submit"}, []string{"spend"}},
-		{"so is a budget", stopAnswer{Seconds: 60}, Left{USD: 1.5, Tokens: 70}, deadline, exitBlock, []string{"1m0s", "1.50 USD and 70 tokens"}, nil},
-		{"it may stop", stopAnswer{Stop: true}, nil, deadline, 0, nil, []string{"stop"}},
-		{"nobody answers", nil, nil, deadline, exitBlock, []string{"Do not stop", "1h"}, []string{"spend"}},
-		{"nobody answers or knows the time", nil, nil, "", exitBlock, []string{"Do not stop"}, []string{"are left"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			env := map[string]string{"ASSAYD_DEADLINE": tt.deadline, "ASSAYD_JUDGE_URL": "http://" + answering(t, tt.left)}
-			var said bytes.Buffer
-			code := stopHook(t.Context(), answering(t, tt.guest), func(name string) string { return env[name] }, strings.NewReader(`{"stop_hook_active":true}`), &said)
-			if code != tt.code {
-				t.Errorf("it ends with %d, want %d", code, tt.code)
-			}
-			for _, text := range tt.says {
-				if !strings.Contains(said.String(), text) {
-					t.Errorf("it does not say %q: %s", text, &said)
-				}
-			}
-			for _, text := range tt.silent {
-				if strings.Contains(said.String(), text) {
-					t.Errorf("it says %q: %s", text, &said)
-				}
-			}
-		})
-	}
-}
 
 // However many ask at once whether the agent may stop, the tree is looked at once, and that is
 // one attempt.
@@ -79,7 +26,7 @@ func TestWhoAsksToStopSharesALook(t *testing.T) {
 		t.Fatal(forgot)
 	}
 	s := &supervisor{
-		config: Config{Policy: ResumePolicy{Idle: 2}, Workdir: t.TempDir(), WatchPaths: []string{"."}}, notes: notes,
+		config: protocol.Config{Policy: protocol.ResumePolicy{Idle: 2}, Workdir: t.TempDir(), WatchPaths: []string{"."}}, notes: notes,
 		line: clock.Begin(), todo: make(chan func()), log: slog.New(slog.DiscardHandler),
 	}
 	s.change(func(m *memory) { m.Deadline = s.line.Now().Add(time.Hour) })
@@ -88,7 +35,7 @@ func TestWhoAsksToStopSharesALook(t *testing.T) {
 	for attempt := 1; attempt <= 2; attempt++ {
 		stop, keep := 0, 0
 		for range 100 {
-			s.mayStop(func(a stopAnswer) {
+			s.mayStop(func(a protocol.StopAnswer) {
 				if a.Stop {
 					stop++
 				} else {
@@ -135,9 +82,25 @@ func TestLimitsThatWereRunIntoAreCounted(t *testing.T) {
 	}
 }
 
+// By a trouble that the daemon refused all later events would wait.
+func TestEachLimitIsATroubleThatTheDaemonKnows(t *testing.T) {
+	host := protocol.NewHost(protocol.HostOptions{Event: func(context.Context, protocol.Event) error { return nil }})
+	for _, l := range limits {
+		body, err := json.Marshal(protocol.Event{Seq: 1, Type: protocol.EventTrouble, Reason: l.trouble})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		host.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/event", bytes.NewReader(body)))
+		if w.Code != http.StatusNoContent {
+			t.Errorf("%s is no trouble: %d %s", l.trouble, w.Code, w.Body)
+		}
+	}
+}
+
 func TestProgramsAndDefaultsOfAnAgentsEnvironment(t *testing.T) {
-	c := Config{Env: map[string]string{"A": "agent"}, Defaults: map[string]string{"A": "default", "B": "default", "C": "default"}, Path: []string{"/x", "/y"}}
-	env := c.environment([]string{"B=image", "PATH=/bin"}, account{home: "/root"}, time.Time{})
+	c := protocol.Config{Env: map[string]string{"A": "agent"}, Defaults: map[string]string{"A": "default", "B": "default", "C": "default"}, Path: []string{"/x", "/y"}}
+	env := environment(c, []string{"B=image", "PATH=/bin"}, account{home: "/root"}, time.Time{})
 	for name, want := range map[string]string{"A": "agent", "B": "image", "C": "default", "PATH": "/bin:/x:/y"} {
 		if env[name] != want {
 			t.Errorf("%s is %q, want %q", name, env[name], want)

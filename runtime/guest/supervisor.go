@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
+	"github.com/assayd/assayd/runtime/guest/protocol"
+	"github.com/assayd/assayd/runtime/guest/worktree"
 )
 
 const (
@@ -34,7 +36,7 @@ const (
 // it functions through todo.
 type supervisor struct {
 	at     layout
-	config Config
+	config protocol.Config
 	log    *slog.Logger
 	notes  *stateFile
 	output *output
@@ -51,8 +53,8 @@ type supervisor struct {
 	drained   chan struct{}
 	deadline  *time.Timer
 	resume    *time.Timer
-	told      sync.Map           // reasons of trouble already reported
-	asking    []func(stopAnswer) // whether the agent may stop, while the tree is looked at
+	told      sync.Map                    // reasons of trouble already reported
+	asking    []func(protocol.StopAnswer) // whether the agent may stop, while the tree is looked at
 }
 
 // supervise is the life of a work container's first process, which ends when it is killed:
@@ -70,8 +72,8 @@ func supervise(at layout, log *slog.Logger) error {
 	go newRelay(at.judgeSocket, log).listenAndServe(life, at.relayAddr)
 	go s.serveStops(life, at.stopAddr)
 	go l.talk(life,
-		func(w Welcome) { s.do(func() { s.welcome(w) }) },
-		func(o Order) { s.do(func() { s.obey(o) }) })
+		func(w protocol.Welcome) { s.do(func() { s.welcome(w) }) },
+		func(o protocol.Order) { s.do(func() { s.obey(o) }) })
 	s.run()
 	return nil
 }
@@ -99,12 +101,12 @@ func newSupervisor(at layout, log *slog.Logger) (*supervisor, error) {
 	}
 	s.resume.Stop()
 	if forgot != nil {
-		s.trouble(TroubleState, forgot.Error())
+		s.trouble(protocol.TroubleState, forgot.Error())
 	}
 	return s, s.openSink()
 }
 
-func readConfig(path string) (c Config, err error) {
+func readConfig(path string) (c protocol.Config, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return c, fmt.Errorf("read the guest's configuration: %w", err)
@@ -112,7 +114,7 @@ func readConfig(path string) (c Config, err error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return c, fmt.Errorf("read the guest's configuration: %w", err)
 	}
-	if _, err := negotiate(c.Version); err != nil {
+	if _, err := protocol.Negotiate(c.Version); err != nil {
 		return c, fmt.Errorf("the guest's configuration: %w", err)
 	}
 	return c, nil
@@ -181,13 +183,13 @@ func (s *supervisor) watchDeadline() {
 		s.deadline.Reset(min(left, deadlineLook))
 		return
 	}
-	s.end(EndedDeadline, "")
+	s.end(protocol.EndedDeadline, "")
 }
 
 // obey does what the daemon wants. A deadline only moves to a later time.
-func (s *supervisor) obey(o Order) {
+func (s *supervisor) obey(o protocol.Order) {
 	if o.End {
-		s.end(EndedOrdered, "")
+		s.end(protocol.EndedOrdered, "")
 	}
 	if m := s.notes.look(); m.Ended == "" && o.Deadline.After(m.Deadline) {
 		s.change(func(m *memory) { m.Deadline = o.Deadline })
@@ -196,7 +198,7 @@ func (s *supervisor) obey(o Order) {
 }
 
 // welcome begins: the daemon knows of this start of the container.
-func (s *supervisor) welcome(w Welcome) {
+func (s *supervisor) welcome(w protocol.Welcome) {
 	s.welcomed = true
 	if s.line = clock.Begin(); !w.Now.IsZero() {
 		s.line = clock.From(w.Now)
@@ -208,7 +210,7 @@ func (s *supervisor) welcome(w Welcome) {
 		}
 	})
 	if w.End {
-		s.end(EndedOrdered, "")
+		s.end(protocol.EndedOrdered, "")
 	}
 	s.watchDeadline()
 	m := s.notes.look()
@@ -226,7 +228,7 @@ func (s *supervisor) welcome(w Welcome) {
 // tells whether it changed since the last look.
 func (s *supervisor) lookAtTree(then func(changed bool)) {
 	go func() {
-		sum, whole := treeHash(context.Background(), s.config.Workdir, s.config.WatchPaths)
+		sum, whole := worktree.Hash(context.Background(), s.config.Workdir, s.config.WatchPaths)
 		s.do(func() {
 			changed := !whole || sum != s.notes.look().Tree
 			s.change(func(m *memory) { m.Tree = sum })
@@ -239,7 +241,7 @@ func (s *supervisor) lookAtTree(then func(changed bool)) {
 // guest goes on with what it has.
 func (s *supervisor) change(f func(*memory)) {
 	if err := s.notes.update(f); err != nil {
-		s.trouble(TroubleState, err.Error())
+		s.trouble(protocol.TroubleState, err.Error())
 	}
 }
 
@@ -251,6 +253,6 @@ func (s *supervisor) trouble(reason, detail string) {
 	}
 	s.log.Warn(reason, "detail", detail)
 	s.change(func(m *memory) {
-		m.add(Event{Time: time.Now().UTC(), Type: EventTrouble, Reason: reason, Detail: detail})
+		m.add(protocol.Event{Time: time.Now().UTC(), Type: protocol.EventTrouble, Reason: reason, Detail: detail})
 	})
 }

@@ -17,39 +17,41 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 func TestAnAgentRunsOnceAndItsEndIsReported(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		command []string
-		change  func(*Config)
+		change  func(*protocol.Config)
 		log     string
 		code    int
 		reason  string
 		detail  string
 	}{
-		{name: "success", command: sh("echo out; echo err >&2"), log: "out\nerr\n", reason: EndedExit},
-		{name: "failure", command: sh("exit 7"), code: 7, reason: EndedError, detail: "exit code 7"},
-		{name: "killed by a signal", command: sh("kill -9 $$"), code: 137, reason: EndedError},
+		{name: "success", command: sh("echo out; echo err >&2"), log: "out\nerr\n", reason: protocol.EndedExit},
+		{name: "failure", command: sh("exit 7"), code: 7, reason: protocol.EndedError, detail: "exit code 7"},
+		{name: "killed by a signal", command: sh("kill -9 $$"), code: 137, reason: protocol.EndedError},
 		{
 			name:    "orphans in plenty do not hide the exit code",
-			command: sh("i=0; while [ $i -lt 200 ]; do (true & ); i=$((i+1)); done; exit 3"), code: 3, reason: EndedError,
+			command: sh("i=0; while [ $i -lt 200 ]; do (true & ); i=$((i+1)); done; exit 3"), code: 3, reason: protocol.EndedError,
 		},
-		{name: "a child that stays behind does not hold up the end", command: sh("sleep 1000 & exit 4"), code: 4, reason: EndedError},
-		{name: "no such command", command: []string{"no-such-agent"}, code: -1, reason: EndedError, detail: `"no-such-agent" not found`},
-		{name: "no command", code: -1, reason: EndedError, detail: "no command"},
+		{name: "a child that stays behind does not hold up the end", command: sh("sleep 1000 & exit 4"), code: 4, reason: protocol.EndedError},
+		{name: "no such command", command: []string{"no-such-agent"}, code: -1, reason: protocol.EndedError, detail: `"no-such-agent" not found`},
+		{name: "no command", code: -1, reason: protocol.EndedError, detail: "no command"},
 		{
-			name: "no such folder", command: sh("true"), change: func(c *Config) { c.Workdir = "/nowhere" },
-			code: -1, reason: EndedError, detail: `"/nowhere" is not a directory`,
+			name: "no such folder", command: sh("true"), change: func(c *protocol.Config) { c.Workdir = "/nowhere" },
+			code: -1, reason: protocol.EndedError, detail: `"/nowhere" is not a directory`,
 		},
 		{
-			name: "no such user", command: sh("true"), change: func(c *Config) { c.User = "nobody-knows" },
-			code: -1, reason: EndedError, detail: "no such user",
+			name: "no such user", command: sh("true"), change: func(c *protocol.Config) { c.User = "nobody-knows" },
+			code: -1, reason: protocol.EndedError, detail: "no such user",
 		},
 		{
 			name: "a broken template", command: sh("{{.Nothing}}"),
-			code: -1, reason: EndedError, detail: "Nothing",
+			code: -1, reason: protocol.EndedError, detail: "Nothing",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,9 +64,9 @@ func TestAnAgentRunsOnceAndItsEndIsReported(t *testing.T) {
 			if end.Reason != tt.reason || !strings.Contains(end.Detail, tt.detail) {
 				t.Errorf("ended %q, %q; want %q, %q", end.Reason, end.Detail, tt.reason, tt.detail)
 			}
-			exits := s.find(EventExited)
+			exits := s.find(protocol.EventExited)
 			if tt.code < 0 {
-				if len(exits) != 0 || len(s.find(EventStarted)) != 0 {
+				if len(exits) != 0 || len(s.find(protocol.EventStarted)) != 0 {
 					t.Errorf("nothing can have run: %+v", s.events)
 				}
 			} else if len(exits) != 1 || exits[0].ExitCode != tt.code {
@@ -146,10 +148,10 @@ func TestTheDeadlineKillsEverythingWithoutTheDaemon(t *testing.T) {
 		t.Errorf("killed %s before the deadline", early)
 	}
 	s.open()
-	if end := s.ended(); end.Reason != EndedDeadline {
+	if end := s.ended(); end.Reason != protocol.EndedDeadline {
 		t.Errorf("ended for %q", end.Reason)
 	}
-	if exits := s.find(EventExited); len(exits) != 1 || exits[0].ExitCode != 137 {
+	if exits := s.find(protocol.EventExited); len(exits) != 1 || exits[0].ExitCode != 137 {
 		t.Errorf("exits %+v", exits)
 	}
 	s.update(func() { s.beats = nil })
@@ -171,7 +173,7 @@ func TestTheDeadlineIsOfTheDaemonsClock(t *testing.T) {
 			s.boot() // before it hears from the daemon it knows of no end
 			s.open()
 			end := s.ended()
-			if late := end.Time.Sub(s.deadline); end.Reason != EndedDeadline || late < 0 || late > patience {
+			if late := end.Time.Sub(s.deadline); end.Reason != protocol.EndedDeadline || late < 0 || late > patience {
 				t.Errorf("ended for %q %s after the deadline", end.Reason, late)
 			}
 			got := lines(string(s.log))
@@ -179,7 +181,7 @@ func TestTheDeadlineIsOfTheDaemonsClock(t *testing.T) {
 			if left := time.Until(at) - time.Until(s.deadline.Add(-ahead)); err != nil || left.Abs() > 2*time.Second || len(got[1]) != 1 {
 				t.Errorf("the agent is told of %q, which is %s off; %v", got, left, err)
 			}
-			for _, e := range s.find(EventStarted) {
+			for _, e := range s.find(protocol.EventStarted) {
 				if off := s.deadline.Sub(e.Time); off < 0 || off > patience {
 					t.Errorf("a start %s before the deadline", off)
 				}
@@ -195,7 +197,7 @@ func TestTheDaemonEndsTheAgent(t *testing.T) {
 	s.until("the agent is ready", func() bool { return string(s.log) == "ready\n" })
 	close(s.order)
 	within(t, "the end of all processes", gone)
-	if end := s.ended(); end.Reason != EndedOrdered {
+	if end := s.ended(); end.Reason != protocol.EndedOrdered {
 		t.Errorf("ended for %q", end.Reason)
 	}
 }
@@ -243,7 +245,7 @@ func TestAContainerStoppedUnderItsAgentGoesOn(t *testing.T) {
 	s.until("the agent has begun", func() bool { return string(s.log) == "first\n" && len(s.events) == 1 })
 	stop(first)
 	s.boot()
-	if end := s.ended(); end.Reason != EndedExit {
+	if end := s.ended(); end.Reason != protocol.EndedExit {
 		t.Errorf("ended %+v", end)
 	}
 	if got := string(s.log); got != "first\nagain\n" {
@@ -253,8 +255,8 @@ func TestAContainerStoppedUnderItsAgentGoesOn(t *testing.T) {
 	if len(h) != 2 || h[0].Boot == h[1].Boot || h[0].Starts != 0 || h[1].Starts != 1 || !h[1].Deadline.Equal(s.deadline) {
 		t.Errorf("hellos %+v", h)
 	}
-	starts := s.find(EventStarted)
-	if len(starts) != 2 || starts[1].Count != 1 || starts[1].Reason != AgainAfterRestart {
+	starts := s.find(protocol.EventStarted)
+	if len(starts) != 2 || starts[1].Count != 1 || starts[1].Reason != protocol.AgainAfterRestart {
 		t.Errorf("starts %+v", starts)
 	}
 }
@@ -275,7 +277,7 @@ func TestNothingStartsAfterTheDeadline(t *testing.T) {
 	s := newSite(t, sh("touch started; sleep 1000")...)
 	s.deadline = time.Now().Add(-time.Second)
 	s.boot()
-	if end := s.ended(); end.Reason != EndedDeadline {
+	if end := s.ended(); end.Reason != protocol.EndedDeadline {
 		t.Errorf("ended for %q", end.Reason)
 	}
 	if _, err := os.Stat(filepath.Join(s.root, "work/started")); err == nil {
@@ -292,7 +294,7 @@ func TestAnEndIsForGood(t *testing.T) {
 	s.until("a second hello", func() bool { return len(s.hellos) == 2 })
 	s.update(func() { s.beats = nil })
 	s.until("a heartbeat", func() bool { return len(s.beats) > 0 })
-	if s.hellos[1].Ended != EndedExit || string(s.log) != "run\n" || len(s.find(EventEnded)) != 1 {
+	if s.hellos[1].Ended != protocol.EndedExit || string(s.log) != "run\n" || len(s.find(protocol.EventEnded)) != 1 {
 		t.Errorf("hello %+v, log %q, events %+v", s.hellos[1], s.log, s.events)
 	}
 }
@@ -311,15 +313,15 @@ func TestTheAgentWaitsForTheDaemonButTheGuestDoesNotGiveUp(t *testing.T) {
 func TestResumeFollowsThePolicy(t *testing.T) {
 	s := newSite(t, sh("echo first; exit 1")...)
 	s.config.Resume = sh("echo again; exit 1")
-	s.config.Policy = ResumePolicy{Max: 2, Backoff: time.Millisecond}
+	s.config.Policy = protocol.ResumePolicy{Max: 2, Backoff: time.Millisecond}
 	s.boot()
-	if end := s.ended(); end.Reason != EndedExit || !strings.Contains(end.Detail, "exit code 1") {
+	if end := s.ended(); end.Reason != protocol.EndedExit || !strings.Contains(end.Detail, "exit code 1") {
 		t.Errorf("ended %+v", end)
 	}
 	if got := string(s.log); got != "first\nagain\nagain\n" {
 		t.Errorf("log %q", got)
 	}
-	for i, e := range s.find(EventStarted) {
+	for i, e := range s.find(protocol.EventStarted) {
 		if e.Count != i {
 			t.Errorf("start %d has count %d", i, e.Count)
 		}
@@ -329,10 +331,10 @@ func TestResumeFollowsThePolicy(t *testing.T) {
 func TestIdleIsATreeThatDoesNotChange(t *testing.T) {
 	s := newSite(t, sh("echo run; [ -e src/a ] || { mkdir src; echo x >src/a; }; date +%N >unwatched")...)
 	s.config.Resume = s.config.Command
-	s.config.Policy = ResumePolicy{Max: 100, Backoff: time.Millisecond, Idle: 2}
+	s.config.Policy = protocol.ResumePolicy{Max: 100, Backoff: time.Millisecond, Idle: 2}
 	s.config.WatchPaths = []string{"src"}
 	s.boot()
-	if end := s.ended(); end.Reason != EndedIdle {
+	if end := s.ended(); end.Reason != protocol.EndedIdle {
 		t.Errorf("ended %+v", end)
 	}
 	if got := strings.Count(string(s.log), "run"); got != 3 {
@@ -366,7 +368,7 @@ func TestNoSignalEndsTheGuest(t *testing.T) {
 	signalled(t, cmd)
 	s.update(func() { s.beats = nil })
 	s.until("two more heartbeats with an agent", func() bool { return len(s.beats) > 1 && s.beats[1].Running })
-	if len(s.hellos) != 1 || len(s.find(EventStarted)) != 1 || len(s.find(EventEnded)) != 0 {
+	if len(s.hellos) != 1 || len(s.find(protocol.EventStarted)) != 1 || len(s.find(protocol.EventEnded)) != 0 {
 		t.Errorf("%d hellos, events %+v", len(s.hellos), s.events)
 	}
 }
@@ -402,11 +404,11 @@ func TestAnAgentThatUsesUpTheProcessLimitStopsNothing(t *testing.T) {
 	s.cgroup = processLimit(t, 100)
 	gone := watchFifo(t, filepath.Join(s.root, "work/pipe"))
 	s.config.Resume = sh("echo again")
-	s.config.Policy = ResumePolicy{Max: 1, Backoff: 200 * time.Millisecond} // for the hog to take the agent's place
+	s.config.Policy = protocol.ResumePolicy{Max: 1, Backoff: 200 * time.Millisecond} // for the hog to take the agent's place
 	s.boot()
-	s.until("no process can be made", func() bool { return len(s.events) > 2 && s.events[2].Reason == TroubleSpawn })
+	s.until("no process can be made", func() bool { return len(s.events) > 2 && s.events[2].Reason == protocol.TroubleSpawn })
 	within(t, "the end of what was left behind", gone)
-	if end := s.ended(); end.Reason != EndedExit || string(s.log) != "again\n" {
+	if end := s.ended(); end.Reason != protocol.EndedExit || string(s.log) != "again\n" {
 		t.Errorf("the second run found no place: %+v, log %q", end, s.log)
 	}
 }
@@ -424,14 +426,14 @@ func TestManyZombiesAreAnEvent(t *testing.T) {
 			s := newSite(t, sh(fmt.Sprintf("GUEST_TEST_ROLE=careless GUEST_TEST_CHILDREN=%d exec %s", tt.children, self))...)
 			s.boot()
 			s.until("two heartbeats have told of them", func() bool {
-				told := slices.DeleteFunc(slices.Clone(s.beats), func(b Beat) bool { return b.Zombies < tt.children })
+				told := slices.DeleteFunc(slices.Clone(s.beats), func(b protocol.Beat) bool { return b.Zombies < tt.children })
 				return len(told) > 1
 			})
 			close(s.order)
 			s.ended()
-			var got []Event
-			for _, e := range s.find(EventTrouble) {
-				if e.Reason == TroubleZombies {
+			var got []protocol.Event
+			for _, e := range s.find(protocol.EventTrouble) {
+				if e.Reason == protocol.TroubleZombies {
 					got = append(got, e)
 				}
 			}
@@ -448,9 +450,9 @@ func TestManyZombiesAreAnEvent(t *testing.T) {
 // TestAnEventThatTheDaemonDoesNotKnowKeepsNoOtherBack: guest and daemon may be of two versions.
 func TestAnEventThatTheDaemonDoesNotKnowKeepsNoOtherBack(t *testing.T) {
 	s := newSite(t, sh("echo done")...)
-	s.refuses = EventExited
+	s.refuses = protocol.EventExited
 	s.boot()
-	if end := s.ended(); end.Reason != EndedExit || len(s.find(EventStarted)) != 1 || len(s.find(EventExited)) != 0 {
+	if end := s.ended(); end.Reason != protocol.EndedExit || len(s.find(protocol.EventStarted)) != 1 || len(s.find(protocol.EventExited)) != 0 {
 		t.Errorf("events %+v", s.events)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/judgetest"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -24,7 +24,7 @@ func guestBench(t *testing.T, entries ...judgetest.Entry) *fixture {
 	t.Helper()
 	mounts := guestMount(t)
 	b := shellBench(t, func(o *Options) {
-		o.PauseProcess, o.Guest, o.Mounts, o.Warm = []string{guest.Program, "hold"}, guest.Program, mounts, 2
+		o.PauseProcess, o.Guest, o.Mounts, o.Warm = []string{protocol.Program, "hold"}, protocol.Program, mounts, 2
 	})
 	b.image = b.imageWith(t, "commands", entries...)
 	return b

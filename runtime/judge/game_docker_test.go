@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container/containertest"
 	"github.com/assayd/assayd/runtime/container/docker"
 	"github.com/assayd/assayd/runtime/container/docker/dockertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/judgetest"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
@@ -45,12 +45,12 @@ func guestMount(t *testing.T) []container.Mount {
 	if err := os.WriteFile(main, []byte(guestProgram), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, guest.NameGuest), main)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, protocol.NameGuest), main)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the guest: %v\n%s", err, out)
 	}
-	return []container.Mount{{Source: dir, Target: guest.BinDir, ReadOnly: true}}
+	return []container.Mount{{Source: dir, Target: protocol.BinDir, ReadOnly: true}}
 }
 
 // gameImage makes an image with the game server of testdata in /work.
@@ -58,7 +58,7 @@ func gameImage(t *testing.T, e *docker.Engine, owner string, mounts []container.
 	t.Helper()
 	ctx := t.Context()
 	c, err := e.Start(ctx, container.Workload{
-		Name: "assayd-game-test-" + containertest.Unique(), Image: "assayd-base/python:1", Argv: []string{guest.Program, "hold"},
+		Name: "assayd-game-test-" + containertest.Unique(), Image: "assayd-base/python:1", Argv: []string{protocol.Program, "hold"},
 		Mounts: mounts, Network: container.NetworkNone, Labels: map[string]string{container.LabelOwner: owner},
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func TestAGameInARealContainer(t *testing.T) {
 	start := func() (*fixture, func()) {
 		j, err := New(Options{
 			Engine: engine, Ledger: ledger, Blobs: judgetest.NewBlobs(), Capacity: judgetest.NewPlaces(4), Owner: owner,
-			PauseProcess: []string{guest.Program, "hold"}, Dial: []string{guest.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
+			PauseProcess: []string{protocol.Program, "hold"}, Dial: []string{protocol.Program, "dial"}, Mounts: mounts, Spool: t.TempDir(),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -26,13 +26,14 @@ import (
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // A connection that the server refuses lingers for half a second of its own, which is about as long as goleak looks.
@@ -281,7 +282,7 @@ func types(effects []Effect) string {
 	var all []string
 	for _, e := range effects {
 		t := e.Type
-		if h, ok := e.Fields.(Happened); ok {
+		if h, ok := e.Fields.(record.Happened); ok {
 			t += ":" + h.Event
 		}
 		all = append(all, t)
@@ -299,7 +300,7 @@ func (g *scripted) post(ctx context.Context, path string, question, reply any) b
 	if err != nil {
 		return false
 	}
-	socket, _ := g.HostPath(guest.GuestSocket)
+	socket, _ := g.HostPath(protocol.GuestSocket)
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -328,12 +329,12 @@ func (g *scripted) post(ctx context.Context, path string, question, reply any) b
 	return false
 }
 
-func (g *scripted) hello(ctx context.Context) (w guest.Welcome) {
-	g.post(ctx, "/v1/hello", guest.Hello{Version: guest.Version, Boot: fmt.Sprint(g.Run())}, &w)
+func (g *scripted) hello(ctx context.Context) (w protocol.Welcome) {
+	g.post(ctx, "/v1/hello", protocol.Hello{Version: protocol.Version, Boot: fmt.Sprint(g.Run())}, &w)
 	return w
 }
 
-func (g *scripted) event(ctx context.Context, e guest.Event) bool {
+func (g *scripted) event(ctx context.Context, e protocol.Event) bool {
 	return g.post(ctx, "/v1/event", e, nil)
 }
 
@@ -341,10 +342,10 @@ func (g *scripted) event(ctx context.Context, e guest.Event) bool {
 func work(answer string) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		g.WriteFile("/work/src/answer", []byte(answer))
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventExited})
-		g.event(ctx, guest.Event{Seq: 3, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventExited})
+		g.event(ctx, protocol.Event{Seq: 3, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/assayd/assayd/runtime/clock"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -15,14 +15,14 @@ func TestAStepOfTheWallClockMovesNothingOfATrial(t *testing.T) {
 	for name, step := range map[string]time.Duration{"an hour ahead": time.Hour, "an hour back": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t)
-			welcomes := make(chan guest.Welcome, 1)
+			welcomes := make(chan protocol.Welcome, 1)
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.WriteFile("/work/src/answer", []byte(solved))
 				w := g.hello(ctx)
 				welcomes <- w
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted, Time: w.Now})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted, Time: w.Now})
 				<-time.After(20 * time.Millisecond) // a run that can be measured
-				g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit, Time: w.Now.Add(20 * time.Millisecond)})
+				g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit, Time: w.Now.Add(20 * time.Millisecond)})
 				<-ctx.Done()
 				return 137
 			})
@@ -86,7 +86,7 @@ func TestADeadlineThatPassedInARebootIsTheEnd(t *testing.T) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.WriteFile("/work/src/answer", []byte(solved))
 		if w := g.hello(ctx); !w.Now.Before(w.Deadline) {
-			g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedDeadline, Time: w.Now})
+			g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedDeadline, Time: w.Now})
 		}
 		<-ctx.Done()
 		return 137

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // snapshotTime bounds one snapshot, and with it how long an agent is frozen.
@@ -48,7 +49,7 @@ func plays(s State) bool { return s.Cell.Task.Judge.Game != "" }
 // unless that tree was judged. Of a game the sessions are the result, and they end here.
 func (m *Machine) closing(ctx context.Context, s State) (State, []Effect, error) {
 	if m.handle != nil {
-		m.handle.orderEnd()
+		m.handle.link.OrderEnd()
 	}
 	m.openSession(s) // after a restart; the judge must know the trial to take its last round
 	m.host.Judge.Close(s.ID)
@@ -104,7 +105,7 @@ func (m *Machine) lastWords(ctx context.Context, s State) {
 	defer over.Stop()
 	for !m.handle.spoken {
 		select {
-		case msg := <-m.handle.inbox:
+		case msg := <-m.handle.link.Inbox():
 			m.handleMessage(s, msg) // the state does not change any more
 			m.answer()
 		case <-over.C:
@@ -168,8 +169,6 @@ type notCopied struct{ error }
 
 func (n *notCopied) Unwrap() error { return n.error }
 
-var errStopped = errors.New("the judge stopped reading")
-
 // snapshot streams submit.paths to the judge. The key makes a repeated call spend nothing.
 func (m *Machine) snapshot(ctx context.Context, s State, kind round.Kind, key string) (sub round.Submission, err error) {
 	err = m.still(ctx, s, func(ctx context.Context, tree io.Reader) error {
@@ -201,22 +200,13 @@ func (m *Machine) still(ctx context.Context, s State, take func(ctx context.Cont
 			}
 		}()
 	}
-	r, w := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		cerr := copyPaths(bounded, copier, s.Container, s.Cell.Task, tar.NewWriter(w))
-		w.CloseWithError(cerr)
-		done <- cerr
-	}()
-	err = take(bounded, r)
-	// What was accepted before is not read: the copy is told so, and its failure is none.
-	r.CloseWithError(errStopped)
-	cerr := <-done
+	// What was accepted before is not read, and that is no failure of the copy.
+	err, copied := worktree.Stream(bounded, copier, s.Container, s.Cell.Task, func(tree io.Reader) error { return take(bounded, tree) })
 	switch {
 	case err == nil:
 		return nil
-	case cerr != nil && !errors.Is(cerr, errStopped):
-		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, cerr)}
+	case copied != nil:
+		return &notCopied{fmt.Errorf("copy the tree of trial %s: %w", s.ID, copied)}
 	case bounded.Err() != nil && ctx.Err() == nil: // the copy only waited for who reads it
 		return &notCopied{fmt.Errorf("take the tree of trial %s within %s: %w", s.ID, m.moment, err)}
 	}
@@ -257,7 +247,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 	if err != nil {
 		return s, nil, err
 	}
-	for _, sub := range OfTry(subs, s.Try) {
+	for _, sub := range tryrounds.OfTry(subs, s.Try) {
 		if sub.State == round.StateJudged || sub.State == round.StateReserved {
 			continue
 		}
@@ -273,7 +263,7 @@ func (m *Machine) grading(ctx context.Context, s State) (State, []Effect, error)
 		return next, nil, nil
 	}
 	s.Phase = afterPrivate(s)
-	if hasPrivate(s.Cell.Task) {
+	if tryrounds.HasPrivate(s.Cell.Task) {
 		s.Phase = Private
 	}
 	return s, nil, nil

@@ -4,18 +4,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -72,35 +70,36 @@ func (m *Machine) workload(s State) container.Workload {
 	if t.Network.Mode == "open" {
 		network = container.NetworkOpen
 	}
+	dir := m.host.dir(s)
 	w := container.Workload{
 		Name:    fmt.Sprintf("assayd-%.8s-%s-t%d", m.host.Owner, s.ID, s.Try),
 		Image:   cmp.Or(s.Equipped, s.WorkImage.ID),
-		Argv:    []string{guest.Program, "run"},
+		Argv:    []string{protocol.Program, "run"},
 		Env:     t.Work.Env,
 		User:    "0:0", // the guest; it starts the agent as the image's user
 		Workdir: t.Workdir,
 		Network: network,
 		Limits:  container.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
 		Mounts: []container.Mount{
-			{Source: socketDir(m.host.StateDir, s.ID, s.Try), Target: guest.MountDir, ReadOnly: true},
-			{Source: m.host.GuestDir, Target: guest.BinDir, ReadOnly: true},
+			{Source: dir.Sockets(), Target: protocol.MountDir, ReadOnly: true},
+			{Source: m.host.GuestDir, Target: protocol.BinDir, ReadOnly: true},
 		},
 	}
-	for _, name := range []string{guest.NameSubmit, guest.NameSubmitSForge} {
+	for _, name := range []string{protocol.NameSubmit, protocol.NameSubmitSForge} {
 		w.Mounts = append(w.Mounts, container.Mount{
 			Source: filepath.Join(m.host.GuestDir, name), Target: "/usr/local/bin/" + name, ReadOnly: true,
 		})
 	}
 	if staged(s.Cell.Agent) {
 		w.Mounts = append(w.Mounts, container.Mount{
-			Source: agentDir(m.host.StateDir, s.ID, s.Try), Target: guest.AgentDir, ReadOnly: true,
+			Source: dir.Agent(), Target: protocol.AgentDir, ReadOnly: true,
 		})
 	}
 	for _, l := range s.Layers {
 		w.Mounts = append(w.Mounts, container.Mount{Source: l.Source, Target: l.Target, ReadOnly: true})
 	}
 	if hook := m.launch(s).Hook; hook.Dir != "" {
-		w.Mounts = append(w.Mounts, container.Mount{Source: hookDir(m.host.StateDir, s.ID, s.Try), Target: hook.Dir, ReadOnly: true})
+		w.Mounts = append(w.Mounts, container.Mount{Source: dir.Hook(), Target: hook.Dir, ReadOnly: true})
 	}
 	return w.WithLabels(labels(m.host.Owner, s, container.RoleWork))
 }
@@ -115,52 +114,15 @@ func staged(a agent.Agent) bool { return a.Solves() || a.Dir != task.Tree{} }
 // prepareDir fills the trial's folder: the prompt, the guest's configuration and what is
 // mounted at /agent. It may be repeated.
 func (m *Machine) prepareDir(s State) error {
-	dir := socketDir(m.host.StateDir, s.ID, s.Try)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	c := s.Cell
 	prompt := s.Prompt()
-	config, err := json.MarshalIndent(m.guestConfig(s, prompt), "", "  ")
-	if err != nil {
+	dir := m.host.dir(s)
+	if err := dir.Prepare(prompt, m.guestConfig(s, prompt), m.launch(s).Hook); err != nil || !staged(s.Cell.Agent) {
 		return err
 	}
-	err = errors.Join(
-		fault.Err(fault.WriteFolder),
-		os.WriteFile(filepath.Join(dir, filepath.Base(guest.PromptFile)), []byte(prompt), 0o644),
-		os.WriteFile(filepath.Join(dir, filepath.Base(guest.ConfigFile)), config, 0o644),
-		os.MkdirAll(tryDir(m.host.StateDir, s.ID, s.Try), 0o755),
-		writeHook(m.host.StateDir, s, m.launch(s).Hook),
-	)
-	if err != nil || !staged(c.Agent) {
-		return err
-	}
-	return m.stageAgent(s)
+	return dir.Stage(func(begun string) error {
+		return agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob)
+	})
 }
-
-// stageAgent fills what is mounted at /agent. A folder that is there is whole, and a
-// container that a former daemon made may have it mounted: it is never made anew.
-func (m *Machine) stageAgent(s State) error {
-	whole := agentDir(m.host.StateDir, s.ID, s.Try)
-	if _, err := os.Stat(whole); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	begun := whole + partial
-	if err := errors.Join(os.RemoveAll(begun), os.MkdirAll(begun, 0o755)); err != nil {
-		return err
-	}
-	if err := agent.Stage(begun, s.Cell.Agent, s.Cell.Task, m.host.OpenBlob); err != nil {
-		return err
-	}
-	fault.Reached(fault.AgentStaged)
-	return os.Rename(begun, whole)
-}
-
-// partial is added to the name of a folder that is being filled.
-const partial = ".partial"
 
 func (m *Machine) setting(s State) agent.Setting {
 	out := s.setting()
@@ -173,7 +135,7 @@ func (s State) Prompt() string { return agent.Prompt(s.Cell.Task, s.Cell.Timeout
 
 func (s State) setting() agent.Setting {
 	return agent.Setting{
-		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + guest.RelayAddr, PromptFile: guest.PromptFile,
+		Trial: s.ID, Token: s.Token, JudgeURL: "http://" + protocol.RelayAddr, PromptFile: protocol.PromptFile,
 		Max: s.Cell.Max, Cooldown: s.Cell.Cooldown, AutoEval: s.Cell.AutoEval, Single: single(s), StopHook: s.Cell.StopHook,
 		USD: s.Cell.Each.USD, Tokens: s.Cell.Each.Tokens,
 		Hidden: s.Hidden,
@@ -186,7 +148,7 @@ func defaults(s State) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, proxies(s))
 	if s.Cell.Agent.Dir != (task.Tree{}) {
-		all["PYTHONPATH"] = guest.AgentDir
+		all["PYTHONPATH"] = protocol.AgentDir
 	}
 	return all
 }
@@ -196,7 +158,7 @@ func proxies(s State) map[string]string {
 	if s.Cell.Task.Network.Mode != "allow" {
 		return nil
 	}
-	return egress.Environment(guest.RelayAddr)
+	return egress.Environment(protocol.RelayAddr)
 }
 
 // protocol is what the provider of an agent's model speaks.
@@ -207,15 +169,15 @@ func (m *Machine) protocol(a agent.Agent) string {
 	return m.host.Gateway.Protocol(a.Provider)
 }
 
-func (m *Machine) guestConfig(s State, prompt string) guest.Config {
+func (m *Machine) guestConfig(s State, prompt string) protocol.Config {
 	c := s.Cell
 	launch := m.launch(s)
 	idle := c.Idle
 	if plays(s) {
 		idle = 0 // no file has to change where an agent plays
 	}
-	return guest.Config{
-		Version: guest.Version,
+	return protocol.Config{
+		Version: protocol.Version,
 		Trial:   s.ID,
 		Command: launch.Command,
 		Resume:  launch.Resume,
@@ -223,10 +185,10 @@ func (m *Machine) guestConfig(s State, prompt string) guest.Config {
 		User:    cmp.Or(c.Agent.User, c.Task.Work.User, s.ImageUser),
 		Workdir: c.Task.Workdir,
 		Vars: map[string]string{
-			"PromptFile": guest.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
+			"PromptFile": protocol.PromptFile, "Prompt": prompt, "Workdir": c.Task.Workdir,
 			"Model": c.Agent.Model, "Effort": c.Agent.Effort, "Program": s.Program,
 		},
-		Policy: guest.ResumePolicy{
+		Policy: protocol.ResumePolicy{
 			Max: c.Resume.Max, MinRuntime: c.Resume.MinRuntime, Backoff: c.Resume.Backoff,
 			MaxBackoff: c.Resume.MaxBackoff, Idle: idle,
 		},

@@ -14,6 +14,20 @@
 // created by a deterministic name and adopted, submissions carry idempotency keys, the
 // deadline is fixed once, and moved by users alone.
 //
+// Each concern that needs only a few values of a trial is a package below, which knows neither State
+// nor Machine:
+//
+//   - trydir: the folders of a try on the host
+//   - agentlog: the agent's output, within a bound
+//   - install: what an agent needs in its container
+//   - link: the two sockets that serve a container
+//   - worktree: trees out of containers and images
+//   - tryrounds: which rounds of a try count, and what they come to
+//   - reference: what a task's own trees show of its judge
+//   - mixedruns: rounds that are judged again with decoys
+//   - scan: the look at what an agent did
+//   - record: the records that tell what happens
+//
 // The package decides nothing about which trials should exist: reconcile does. Start
 // reading at Machine.Step.
 package trial

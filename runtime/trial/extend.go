@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // FlagExtended marks a trial whose deadline a user has moved to a later time.
@@ -17,17 +19,6 @@ const FlagExtended = "extended"
 // declaredSlack is how late the tree of the declared deadline may be taken. What the agent makes later is not told
 // apart from what it had then.
 const declaredSlack = 30 * time.Second
-
-// Extension is the time that a user gave a try beyond what its spec declares. What is reported of the trial is what
-// it had come to at the declared deadline; what it came to later stands beside.
-type Extension struct {
-	Declared time.Time // the deadline by the spec
-	Taken    bool      // the tree at that time is taken, or it is too late to
-	Round    string    `json:",omitempty"` // that has it; "" = none
-	Passed   bool      `json:",omitempty"` // the agent was at work when that time was over, as far as the daemon knows
-	Outage   string    `json:",omitempty"` // as State.Outage, at that time
-	Broke    bool      `json:",omitempty"` // State.Failure is of the time beyond
-}
 
 // Extended says in the verdict of an extended trial what it came to by the later deadline, which is in no rate, mean,
 // or curve.
@@ -65,7 +56,7 @@ func (s State) MayExtend() string {
 	switch {
 	case plays(s):
 		return "a game that is played has one end, so that there would be no result at the declared deadline"
-	case !guest.MovesDeadlines(s.GuestVersion):
+	case !protocol.MovesDeadlines(s.GuestVersion):
 		return "its container was made by an earlier version of assayd, and keeps the deadline that it was given"
 	}
 	return ""
@@ -95,7 +86,7 @@ func (m *Machine) extend(s State, x Extend) (State, []Effect) {
 		return s, []Effect{m.happened(s, "not_extended", "the time was over before it was extended: "+x.Why)}
 	}
 	if s.Extension == nil {
-		s.Extension = &Extension{Declared: s.Deadline}
+		s.Extension = &tryrounds.Extension{Declared: s.Deadline}
 	}
 	s.Deadline, s.Flags = x.Until, appendOnce(s.Flags, FlagExtended)
 	if s.NextAuto.IsZero() {
@@ -103,12 +94,12 @@ func (m *Machine) extend(s State, x Extend) (State, []Effect) {
 	}
 	m.openSession(s)
 	l := m.handle
-	m.acks = append(m.acks, func() { l.due(s.Deadline) }) // when it is stored
+	m.acks = append(m.acks, func() { l.link.Due(s.Deadline) }) // when it is stored
 	return s, []Effect{m.happened(s, FlagExtended, x.Why)}
 }
 
 // changed is a copy of the state's extension to change: the state that the caller has stays as it is.
-func (s *State) changed() *Extension {
+func (s *State) changed() *tryrounds.Extension {
 	x := *s.Extension
 	s.Extension = &x
 	return &x
@@ -190,34 +181,11 @@ func (s State) beyond() bool {
 // Counted are the rounds of a trial's present try that its numbers come from, and those of the judge's own: of an
 // extended trial those until the declared deadline.
 func (s State) Counted(subs []round.Submission) []round.Submission {
-	return Counted(subs, s.Try, s.Extension, s.EndedAt)
-}
-
-// Counted is State.Counted of the parts of a state. Where all count it is subs itself: of thousands of trials each copy
-// would be felt.
-func Counted(subs []round.Submission, try int, x *Extension, ended time.Time) []round.Submission {
-	not := func(o round.Submission) bool { return o.Try != try || x.beyond(o, ended) }
-	if !slices.ContainsFunc(subs, not) {
-		return slices.Clip(subs)
-	}
-	return slices.DeleteFunc(slices.Clone(subs), not)
+	return tryrounds.Counted(subs, s.Try, s.Extension, s.EndedAt)
 }
 
 // Beyond reports whether a round of the trial was made beyond the declared deadline.
-func (s State) Beyond(o round.Submission) bool { return s.Extension.beyond(o, s.EndedAt) }
-
-// beyond goes by when the whole of an archive was there. The tree of an agent that ended in its declared time is taken later.
-func (x *Extension) beyond(o round.Submission, ended time.Time) bool {
-	switch {
-	case x == nil || o.Kind.Internal() || o.Round == x.Round:
-		return false
-	case o.Kind == round.KindFinal:
-		return ended.After(x.Declared)
-	case o.AcceptedAt.IsZero():
-		return !o.ReservedAt.Before(x.Declared)
-	}
-	return !o.AcceptedAt.Before(x.Declared)
-}
+func (s State) Beyond(o round.Submission) bool { return s.Extension.Beyond(o, s.EndedAt) }
 
 // asDeclared is the trial as it was at the declared deadline, where its agent went on. What broke later takes nothing of
 // it; any other failure says what became of it, before and after.
@@ -234,7 +202,7 @@ func (s State) asDeclared() State {
 	}
 	if s.Mixed != nil {
 		runs := *s.Mixed
-		runs.Rounds = slices.DeleteFunc(slices.Clone(runs.Rounds), func(r MixedRound) bool { return r.Later })
+		runs.Rounds = slices.DeleteFunc(slices.Clone(runs.Rounds), func(r mixedruns.Round) bool { return r.Later })
 		s.Mixed = &runs
 	}
 	return s
@@ -243,10 +211,10 @@ func (s State) asDeclared() State {
 // both is what choose says of the rounds that count and, of a trial whose agent went on, of all, each once.
 func both(s State, subs []round.Submission, choose func(State, []round.Submission) []round.Submission) []round.Submission {
 	if !s.beyond() {
-		return choose(s, OfTry(subs, s.Try))
+		return choose(s, tryrounds.OfTry(subs, s.Try))
 	}
 	chosen := choose(s.asDeclared(), s.Counted(subs))
-	for _, o := range choose(s, OfTry(subs, s.Try)) {
+	for _, o := range choose(s, tryrounds.OfTry(subs, s.Try)) {
 		if !slices.ContainsFunc(chosen, func(c round.Submission) bool { return c.ID == o.ID }) {
 			chosen = append(chosen, o)
 		}
@@ -257,9 +225,9 @@ func both(s State, subs []round.Submission, choose func(State, []round.Submissio
 // Decide is the verdict as a function of the trial and its rounds.
 func Decide(s State, subs []round.Submission) Finished {
 	if !s.beyond() {
-		return decide(s, OfTry(subs, s.Try))
+		return decide(s, tryrounds.OfTry(subs, s.Try))
 	}
-	f, later := decide(s.asDeclared(), s.Counted(subs)), decide(s, OfTry(subs, s.Try))
+	f, later := decide(s.asDeclared(), s.Counted(subs)), decide(s, tryrounds.OfTry(subs, s.Try))
 	if s.Failure != "" && !s.Extension.Broke {
 		return f
 	}

@@ -10,9 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 const partly = "t1 passed\nt2 failed\n"
@@ -25,7 +26,7 @@ const shortly = 500 * time.Millisecond
 func (b *fixture) outlives(s State, answer string, then func(ctx context.Context, g *scripted)) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		w := g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		g.WriteFile("/work/src/answer", []byte(answer))
 		// A hello that a daemon which is killed has not answered is answered by the next one, with the later deadline.
 		if w.Deadline.Sub(w.Now) > s.Cell.Timeout {
@@ -33,14 +34,14 @@ func (b *fixture) outlives(s State, answer string, then func(ctx context.Context
 			<-ctx.Done()
 			return 137
 		}
-		var o guest.Order
+		var o protocol.Order
 		for o.Deadline.IsZero() && ctx.Err() == nil && time.Now().Before(w.Deadline) {
 			short, cancel := context.WithDeadline(ctx, w.Deadline)
-			g.post(short, "/v1/poll", guest.Beat{Deadline: w.Deadline}, &o)
+			g.post(short, "/v1/poll", protocol.Beat{Deadline: w.Deadline}, &o)
 			cancel()
 		}
 		if o.Deadline.IsZero() { // it was not told in time, and ends as guests do
-			g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedDeadline, Time: w.Deadline})
+			g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedDeadline, Time: w.Deadline})
 			<-ctx.Done()
 			return 137
 		}
@@ -76,7 +77,7 @@ func briefly(c *Cell) { c.Timeout = shortly }
 
 func (b *fixture) ends(ctx context.Context, g *scripted, answer string) {
 	g.WriteFile("/work/src/answer", []byte(answer))
-	g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+	g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 }
 
 // What an extended trial has at its declared deadline is what is reported; what it comes to later stands beside.
@@ -271,7 +272,7 @@ func TestNoWordOfAGuestMovesTheEndOfAnExtendedTrialBack(t *testing.T) {
 			return
 		}
 		g.WriteFile("/work/src/answer", []byte(solved))
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit, Time: s.StartedAt.Add(time.Millisecond)})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit, Time: s.StartedAt.Add(time.Millisecond)})
 	})
 	m := b.machine(s)
 	s, _ = b.more(m, s)
@@ -305,7 +306,7 @@ func TestWhichRoundsOfAnExtendedTrialCount(t *testing.T) {
 		{round.KindFinal, after, after, "final-2", before, true},
 		{round.KindPrivate, after, after, "private-1", after, true},
 	} {
-		s := State{Try: 1, EndedAt: tt.ended, Extension: &Extension{Declared: declared, Taken: true, Round: "final-1"}}
+		s := State{Try: 1, EndedAt: tt.ended, Extension: &tryrounds.Extension{Declared: declared, Taken: true, Round: "final-1"}}
 		o := round.Submission{Try: 1, Round: tt.name, Kind: tt.kind, ReservedAt: tt.reserved, AcceptedAt: tt.accepted}
 		if got := len(s.Counted([]round.Submission{o})) == 1; got != tt.counts {
 			t.Errorf("%s reserved %s, accepted %s, of an agent that ended %s, counts: %v", tt.name, tt.reserved, tt.accepted, tt.ended, got)
@@ -336,7 +337,7 @@ func TestALateLookAtTheDeclaredDeadlineTakesNoTree(t *testing.T) {
 	hold := make(chan struct{})
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		select {
 		case <-hold:
 			b.ends(ctx, g, solved)
@@ -347,7 +348,7 @@ func TestALateLookAtTheDeclaredDeadlineTakesNoTree(t *testing.T) {
 	})
 	m := b.machine(s)
 	s, _ = b.until(m, s, Running)
-	s.Extension = &Extension{Declared: s.Line.Now().Add(-2 * declaredSlack)}
+	s.Extension = &tryrounds.Extension{Declared: s.Line.Now().Add(-2 * declaredSlack)}
 	s.StartedAt = s.Extension.Declared.Add(-time.Minute)
 	var told []Effect
 	for s.Extension != nil && !s.Extension.Taken {
@@ -388,7 +389,7 @@ func TestASingleModeTrialThatNeededMoreTimeHasTimedOut(t *testing.T) {
 func TestWhatCannotBeExtended(t *testing.T) {
 	b := newFixture(t)
 	s := b.fresh()
-	s.GuestVersion = guest.Version
+	s.GuestVersion = protocol.Version
 	for name, change := range map[string]func(*State){
 		"earlier version":           func(s *State) { s.GuestVersion = 1 },
 		"earlier version of assayd": func(s *State) { s.GuestVersion = 0 },
@@ -405,28 +406,5 @@ func TestWhatCannotBeExtended(t *testing.T) {
 	}
 	if why := s.MayExtend(); why != "" {
 		t.Errorf("any other cannot be extended: %s", why)
-	}
-}
-
-// A guest that says an old deadline again and again is told the later one each time, and not as fast as it asks.
-func TestAGuestThatForgetsTheDeadlineKeepsNobodyBusy(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	l := &handle{ctx: ctx, cancel: cancel, end: make(chan struct{})}
-	l.due(time.Now().Add(time.Hour))
-	began := time.Now()
-	for range 3 {
-		o, err := l.beat(t.Context(), guest.Beat{Deadline: began})
-		if err != nil || !o.Deadline.After(began) {
-			t.Fatalf("it is told %+v, %v", o, err)
-		}
-	}
-	if took := time.Since(began); took < 3*orderHold {
-		t.Errorf("three answers took %s", took)
-	}
-	l.orderEnd()
-	if o, err := l.beat(t.Context(), guest.Beat{Deadline: began}); err != nil || !o.End {
-		t.Errorf("at the end it is told %+v, %v", o, err)
 	}
 }

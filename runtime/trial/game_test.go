@@ -15,7 +15,7 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/task"
 )
 
@@ -67,7 +67,7 @@ type opened struct {
 func player(t *testing.T, s State, moves int) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		socket, _ := g.HostPath(guest.JudgeSocket)
+		socket, _ := g.HostPath(protocol.JudgeSocket)
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}}}
@@ -94,7 +94,7 @@ func player(t *testing.T, s State, moves int) func(context.Context, *scripted) i
 				call("/" + id + "/step")
 			}
 		}
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	}
@@ -148,7 +148,7 @@ func TestAPlayerIsNotIdle(t *testing.T) {
 	s := b.fresh(gameTask, func(c *Cell) { c.Idle = 3 })
 	m := b.machine(s)
 	config := m.guestConfig(s, "")
-	if config.Policy.Idle != 0 || config.Env["GAME_SERVER_URL"] != "http://"+guest.RelayAddr+"/api/v1/game/"+s.ID+"/one" {
+	if config.Policy.Idle != 0 || config.Env["GAME_SERVER_URL"] != "http://"+protocol.RelayAddr+"/api/v1/game/"+s.ID+"/one" {
 		t.Errorf("%+v", config)
 	}
 	if s = b.fresh(func(c *Cell) { c.Idle = 3 }); m.guestConfig(s, "").Policy.Idle != 3 {

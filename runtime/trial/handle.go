@@ -2,36 +2,31 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/egress"
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
+	"github.com/assayd/assayd/runtime/trial/link"
 )
 
 // handle is what a daemon holds on a running container: the door, the log, and a goroutine
 // that waits for its end. All of it can be dropped and made again.
 type handle struct {
-	socket  *trialSocket
-	inbox   chan message
-	exits   chan error // nil: exited; the wait of the present start
-	end     chan struct{}
-	endOnce sync.Once
-	ctx     context.Context // ends with the handles
+	link    *link.Link
+	heard   func() time.Time // when the guest last said anything
+	exits   chan error       // nil: exited; the wait of the present start
+	ctx     context.Context  // ends with the handles
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	log     *logFile
+	log     *agentlog.Log
 	session *gateway.Session // nil = the agent has no model
 	before  time.Duration    // State.Held before the session
 	egress  *egress.Proxy    // nil = the task has no network list
@@ -43,56 +38,9 @@ type handle struct {
 	raised bool // its container did not run and was started
 	spoken bool // the guest said that the agent has ended, or had its time to
 
-	deadline atomic.Pointer[dueTime] // nil = the agent has not begun
-
-	heard  atomic.Pointer[time.Time] // when the guest last said anything
-	mute   bool                      // that it does not is told
-	roused bool                      // since then its container was frozen for a moment
-	short  bool                      // that its log is not kept whole is told
-}
-
-// hears notes that the guest says something.
-func (l *handle) hears() {
-	now := time.Now()
-	l.heard.Store(&now)
-}
-
-// dueTime is a deadline, until it is moved.
-type dueTime struct {
-	at    time.Time
-	moved chan struct{} // closed when there is a later one
-}
-
-// due notes the deadline, where there is one by now, for the guest and for who asks what time is left. It belongs to the
-// machine's goroutine.
-func (l *handle) due(deadline time.Time) {
-	if deadline.IsZero() {
-		return
-	}
-	if old := l.deadline.Swap(&dueTime{deadline, make(chan struct{})}); old != nil {
-		close(old.moved)
-	}
-}
-
-// later is the deadline where it is later than the one that a guest knows, and else hears when it is moved.
-func (l *handle) later(known time.Time) (order guest.Order, moved <-chan struct{}) {
-	due := l.deadline.Load()
-	switch {
-	case due == nil:
-		return order, nil
-	case !known.IsZero() && due.at.After(known):
-		return guest.Order{Deadline: due.at}, due.moved
-	}
-	return order, due.moved
-}
-
-// message is a request of the guest that changes the state: it is answered when the new
-// state is stored.
-type message struct {
-	hello   *guest.Hello
-	event   *guest.Event
-	welcome chan guest.Welcome // answers hello
-	stored  chan struct{}      // answers event
+	mute   bool // that the guest says nothing is told
+	roused bool // since then its container was frozen for a moment
+	short  bool // that its log is not kept whole is told
 }
 
 // attach makes the handles unless they are there: it registers the judge session, opens
@@ -102,17 +50,14 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 	if m.handle != nil {
 		return nil
 	}
-	logFile, err := openLog(LogFile(m.host.StateDir, s.ID, s.Try))
+	logFile, err := agentlog.Open(m.host.dir(s).Log())
 	if err != nil {
 		return &hostError{fmt.Errorf("open the agent's log: %w", err)}
 	}
 	now := s.Line.Now()
 	l := &handle{
-		inbox: make(chan message), exits: make(chan error, 1), end: make(chan struct{}), log: logFile,
-		since: now, nextMeter: now.Add(meterEvery),
+		exits: make(chan error, 1), log: logFile, since: now, nextMeter: now.Add(meterEvery),
 	}
-	l.hears() // from here on it is listened to
-	l.due(s.Deadline)
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	m.openSession(s)
 	l.before = s.Held
@@ -124,16 +69,20 @@ func (m *Machine) attach(ctx context.Context, s State) error {
 		l.close()
 		return err
 	}
-	front := &router{judge: m.host.Judge.Handler(s.ID), session: l.session, egress: l.egress, left: l.left(s.Line, s.Cell.Timeout)}
-	l.socket, err = openTrialSocket(socketDir(m.host.StateDir, s.ID, s.Try), front, l.guestHandler(m.log, func() {
-		if m.host.Logged != nil {
-			m.host.Logged(s.ID)
-		}
-	}))
+	l.link, err = link.Open(l.ctx, link.Options{
+		Dir: m.host.dir(s).Sockets(), Judge: m.host.Judge.Handler(s.ID), Models: l.session, Egress: l.egress,
+		Log: l.log, Report: m.log, Line: s.Line, Deadline: s.Deadline, Timeout: s.Cell.Timeout,
+		Logged: func() {
+			if m.host.Logged != nil {
+				m.host.Logged(s.ID)
+			}
+		},
+	})
 	if err != nil {
 		l.close()
 		return err
 	}
+	l.heard = l.link.Heard
 	fault.Reached(fault.TrialSocketOpened)
 	m.handle = l
 	return m.watch(ctx, s)
@@ -192,9 +141,6 @@ func asJudged(s State) task.Task {
 	return t
 }
 
-// orderEnd tells the guest to kill what is left of the agent.
-func (l *handle) orderEnd() { l.endOnce.Do(func() { close(l.end) }) }
-
 // over is closed when there is nothing left to spend.
 func (l *handle) over() <-chan struct{} {
 	if l.session == nil {
@@ -211,96 +157,9 @@ func (l *handle) close() {
 	if l.egress != nil {
 		l.egress.Close() // the same
 	}
-	if l.socket != nil {
-		l.socket.close()
+	if l.link != nil {
+		l.link.Close()
 	}
 	l.wg.Wait()
-	l.log.close()
-}
-
-// guestHandler answers the guest. Everything the guest says is a hint from hostile
-// ground: it can only end or harm its own trial. Logged is told when its log has grown.
-func (l *handle) guestHandler(log *slog.Logger, logged func()) *guest.Host {
-	return guest.NewHost(guest.HostOptions{
-		Hello: func(ctx context.Context, h guest.Hello) (guest.Welcome, error) {
-			msg := message{hello: &h, welcome: make(chan guest.Welcome, 1)}
-			if err := l.post(ctx, msg); err != nil {
-				return guest.Welcome{}, err
-			}
-			select {
-			case w := <-msg.welcome:
-				return w, nil
-			case <-ctx.Done():
-				return guest.Welcome{}, ctx.Err()
-			case <-l.ctx.Done():
-				return guest.Welcome{}, errClosed
-			}
-		},
-		Event: func(ctx context.Context, e guest.Event) error {
-			l.hears()
-			msg := message{event: &e, stored: make(chan struct{})}
-			if err := l.post(ctx, msg); err != nil {
-				return err
-			}
-			select {
-			case <-msg.stored:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-l.ctx.Done():
-				return errClosed
-			}
-		},
-		Log: func(_ context.Context, offset int64, r io.Reader) (int64, error) {
-			l.hears()
-			next, err := l.log.write(offset, r)
-			if err != nil {
-				log.Warn("the agent's log could not be kept; the guest sends it again", "error", err)
-			}
-			if next > offset {
-				logged()
-			}
-			return next, err
-		},
-		Beat: l.beat,
-	})
-}
-
-// beat answers a heartbeat with what the daemon wants, or with nothing new after a while.
-func (l *handle) beat(ctx context.Context, b guest.Beat) (order guest.Order, err error) {
-	l.hears()
-	hold := beatHold
-	order, moved := l.later(b.Deadline)
-	if order != (guest.Order{}) { // a guest that forgets it again and again does not keep the daemon busy
-		hold, moved = orderHold, nil
-	}
-	select {
-	case <-l.end:
-		return guest.Order{End: true}, nil
-	case <-moved:
-		order, _ = l.later(b.Deadline)
-	case <-ctx.Done():
-	case <-l.ctx.Done():
-	case <-time.After(hold):
-	}
-	return order, nil
-}
-
-// How long a heartbeat is held before it is answered with nothing new, and with a deadline that was later already.
-const (
-	beatHold  = 15 * time.Second
-	orderHold = 100 * time.Millisecond
-)
-
-var errClosed = errors.New("the daemon lets go of this trial")
-
-func (l *handle) post(ctx context.Context, msg message) error {
-	select {
-	case l.inbox <- msg:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-l.ctx.Done():
-		return errClosed
-	}
+	l.log.Close()
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,8 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/sanitize"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 var errEngine = errors.New("the engine answers that it cannot")
@@ -149,7 +149,7 @@ func stalled(socket, path string) (net.Conn, error) {
 func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
 	b := newFixture(t)
 	b.play(func(ctx context.Context, g *scripted) int {
-		socket, _ := g.HostPath(guest.GuestSocket)
+		socket, _ := g.HostPath(protocol.GuestSocket)
 		for ctx.Err() == nil {
 			if c, err := stalled(socket, "/v1/log?offset=0"); err == nil {
 				defer func() { _ = c.Close() }()
@@ -163,23 +163,6 @@ func TestAnUploadThatStallsHoldsUpNothing(t *testing.T) {
 	}
 }
 
-func TestADoorClosesOnAStalledUpload(t *testing.T) {
-	dir := doorFolder(t)
-	swallow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	d, err := openTrialSocket(dir, swallow, swallow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := stalled(filepath.Join(dir, filepath.Base(guest.GuestSocket)), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.close() // or the test never ends
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestADaemonThatComesBackLateHearsHowItEnded: what the guest has to tell counts, not when
 // somebody was there to hear it.
 func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
@@ -188,11 +171,11 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 		at           time.Duration // after the start, of two hours ago; the deadline is an hour after it
 		duration     float64
 	}{
-		{guest.EndedExit, ReasonAgentExit, 30 * time.Minute, 1800},
-		{guest.EndedError, ReasonAgent, 30 * time.Minute, 1800},
-		{guest.EndedDeadline, ReasonDeadline, time.Hour + time.Second, 3600},
-		{guest.EndedExit, ReasonAgentExit, -time.Hour, 0},
-		{guest.EndedExit, ReasonAgentExit, 100 * time.Hour, 3600},
+		{protocol.EndedExit, ReasonAgentExit, 30 * time.Minute, 1800},
+		{protocol.EndedError, ReasonAgent, 30 * time.Minute, 1800},
+		{protocol.EndedDeadline, ReasonDeadline, time.Hour + time.Second, 3600},
+		{protocol.EndedExit, ReasonAgentExit, -time.Hour, 0},
+		{protocol.EndedExit, ReasonAgentExit, 100 * time.Hour, 3600},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			b := newFixture(t)
@@ -201,7 +184,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 				g.hello(ctx)
 				at := <-begun
 				g.post(ctx, "/v1/log?offset=0", "last", nil)
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: tt.reason, Time: at.Add(tt.at)})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: tt.reason, Time: at.Add(tt.at)})
 				<-ctx.Done()
 				return 137
 			})
@@ -215,7 +198,7 @@ func TestADaemonThatComesBackLateHearsHowItEnded(t *testing.T) {
 			if r := s.Result; r.Reason != tt.want || r.AgentDuration != tt.duration || r.TimedOut != (tt.want == ReasonDeadline) {
 				t.Errorf("%s after %gs, timed out %v", r.Reason, r.AgentDuration, r.TimedOut)
 			}
-			if text, err := os.ReadFile(LogFile(b.host.StateDir, s.ID, 1)); string(text) != `"last"` || err != nil {
+			if text, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Log()); string(text) != `"last"` || err != nil {
 				t.Errorf("log %q, %v", text, err)
 			}
 		})
@@ -229,9 +212,9 @@ func TestTheLastOutputIsWaitedFor(t *testing.T) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		<-over
-		g.post(ctx, "/v1/poll", guest.Beat{}, &guest.Order{})
+		g.post(ctx, "/v1/poll", protocol.Beat{}, &protocol.Order{})
 		g.post(ctx, "/v1/log?offset=0", "last", nil)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedOrdered})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedOrdered})
 		<-ctx.Done()
 		return 137
 	})
@@ -240,7 +223,7 @@ func TestTheLastOutputIsWaitedFor(t *testing.T) {
 	s.Phase, s.Reason, s.EndedAt = Closing, ReasonDisk, time.Now()
 	close(over)
 	s, _ = b.until(m, s, Done)
-	if text, err := os.ReadFile(LogFile(b.host.StateDir, s.ID, 1)); string(text) != `"last"` || err != nil || s.Result.Reason != ReasonDisk {
+	if text, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Log()); string(text) != `"last"` || err != nil || s.Result.Reason != ReasonDisk {
 		t.Errorf("log %q, %v, reason %s", text, err, s.Result.Reason)
 	}
 }
@@ -307,7 +290,7 @@ func TestALogThatCannotBeOpenedCostsNoTry(t *testing.T) {
 	b.play(work(solved))
 	m := b.machine(b.fresh())
 	s, _ := b.until(m, b.fresh(), Await)
-	log := LogFile(b.host.StateDir, s.ID, s.Try)
+	log := trydir.Of(b.host.StateDir, s.ID, s.Try).Log()
 	if err := os.Mkdir(log, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +342,7 @@ func TestAThawThatFailedIsMadeUpFor(t *testing.T) {
 				g.hello(ctx)
 				<-goOn
 				g.WriteFile("/work/src/answer", []byte(solved)) // waits while it is frozen
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 				<-ctx.Done()
 				return 137
 			})
@@ -484,5 +467,24 @@ func TestWhatIsExcludedDoesNotCount(t *testing.T) {
 	without := func(c *Cell) { c.Task.Submit.Exclude = []string{"big"} }
 	if s, _ := b.until(b.machine(b.fresh(without)), b.fresh(without), Done); s.Result.Status != Resolved {
 		t.Errorf("%+v", s.Result)
+	}
+}
+
+func TestDoorsArePrivateAndShort(t *testing.T) {
+	state := strings.Repeat("s", trydir.MaxStateDir)
+	one, two := trydir.Of(state, "r.e1.aaaaaaaa", 1).Sockets(), trydir.Of(state, "r.e1.aaaaaaaa", 2).Sockets()
+	if one == two {
+		t.Error("two tries share a folder")
+	}
+	if n := len(filepath.Join(one, filepath.Base(protocol.GuestSocket))); n > 107 {
+		t.Errorf("a socket's path has %d bytes, 107 are possible", n)
+	}
+	b := newFixture(t)
+	m := b.machine(b.fresh())
+	s, _ := b.until(m, b.fresh(), Await)
+	dir := trydir.Of(b.host.StateDir, s.ID, 1).Sockets()
+	parent, err := os.Stat(filepath.Dir(dir))
+	if err != nil || parent.Mode().Perm() != 0o700 {
+		t.Errorf("the parent of the folders: %v, %v", parent, err)
 	}
 }

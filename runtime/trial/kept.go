@@ -2,19 +2,11 @@ package trial
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/google/renameio/v2"
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
 )
 
 // MayKeep reports whether containers of the trial may stay after its end.
@@ -36,51 +28,12 @@ func (m *Machine) retain(ctx context.Context, s State) error {
 	_, err := m.host.Engine.Inspect(ctx, s.Workload.Name)
 	switch {
 	case errors.Is(err, container.ErrNotFound): // it was never made, or is gone
-		return RemoveFolder(m.host.StateDir, s.ID, s.Try)
+		return m.host.dir(s).Remove()
 	case err != nil:
 		return err
 	}
-	if err := quietFolder(socketDir(m.host.StateDir, s.ID, s.Try), s.ID); err != nil {
+	if err := m.host.dir(s).Quiet(); err != nil {
 		return fmt.Errorf("leave the folder of trial %s for a look: %w", s.ID, err)
 	}
 	return nil
-}
-
-// quietFolder leaves in the folder of an ended trial what its guest needs to do nothing. The
-// token of the trial, which opens nothing any more, goes with the rest.
-func quietFolder(dir, id string) error {
-	text, err := json.Marshal(guest.Config{Version: guest.Version, Trial: id, Kept: true})
-	if err != nil {
-		return err
-	}
-	name := filepath.Join(dir, filepath.Base(guest.ConfigFile))
-	if err := fault.Err(fault.WriteFolder); err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(name, text, 0o644); err != nil { // on a full disk what was there stays
-		return err
-	}
-	return errors.Join(
-		os.RemoveAll(filepath.Join(dir, filepath.Base(guest.JudgeSocket))),
-		os.RemoveAll(filepath.Join(dir, filepath.Base(guest.GuestSocket))),
-	)
-}
-
-// ErrEntered says that somebody looks into a container of a trial.
-var ErrEntered = errors.New("somebody is in the container already")
-
-// Enter takes a container of an ended trial for a look, until leave is called or the process
-// ends. Who is to stop or remove the container takes it first.
-func Enter(stateDir string, s State, role string) (leave func(), err error) {
-	f, err := os.OpenFile(filepath.Join(tryDir(stateDir, s.ID, s.Try), role+".lock"), os.O_RDONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("take the container of trial %s: %w", s.ID, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = ErrEntered
-		}
-		return nil, errors.Join(fmt.Errorf("take the container of trial %s: %w", s.ID, err), f.Close())
-	}
-	return func() { _ = f.Close() }, nil // it was opened for its lock alone
 }

@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // TestAKeptContainerCanBeStartedAgain: what it has mounted is there, and its guest reads that it
@@ -28,13 +29,13 @@ func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
 			t.Errorf("what is mounted at %s: %v", m.Target, err)
 		}
 	}
-	folder := socketDir(b.host.StateDir, s.ID, s.Try)
-	var config guest.Config
-	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(guest.ConfigFile)))
+	folder := trydir.Of(b.host.StateDir, s.ID, s.Try).Sockets()
+	var config protocol.Config
+	text, err := os.ReadFile(filepath.Join(folder, filepath.Base(protocol.ConfigFile)))
 	if err = errors.Join(err, json.Unmarshal(text, &config)); err != nil || !config.Kept || config.Command != nil {
 		t.Errorf("its guest reads %s, %v", text, err)
 	}
-	for _, socket := range []string{guest.JudgeSocket, guest.GuestSocket} {
+	for _, socket := range []string{protocol.JudgeSocket, protocol.GuestSocket} {
 		if _, err := os.Lstat(filepath.Join(folder, filepath.Base(socket))); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is there: %v", socket, err)
 		}
@@ -48,38 +49,12 @@ func TestAKeptContainerCanBeStartedAgain(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if err := RemoveFolder(b.host.StateDir, s.ID, s.Try); err != nil {
+	if err := trydir.Of(b.host.StateDir, s.ID, s.Try).Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of a container that is gone: %v", err)
 	}
-}
-
-// TestOnePersonAtATimeEnters: who is in keeps others out, and those who would remove it.
-func TestOnePersonAtATimeEnters(t *testing.T) {
-	b := newFixture(t)
-	s := b.fresh()
-	if err := os.MkdirAll(tryDir(b.host.StateDir, s.ID, s.Try), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	leave, err := Enter(b.host.StateDir, s, container.RoleWork)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Enter(b.host.StateDir, s, container.RoleWork); !errors.Is(err, ErrEntered) {
-		t.Errorf("a second one: %v", err)
-	}
-	other, err := Enter(b.host.StateDir, s, container.RoleJudge)
-	if err != nil {
-		t.Errorf("the other container: %v", err)
-	}
-	other()
-	leave()
-	if leave, err = Enter(b.host.StateDir, s, container.RoleWork); err != nil {
-		t.Errorf("after it: %v", err)
-	}
-	leave()
 }
 
 // TestAKilledDaemonLeavesWhatIsKept: the next one does its last step again, whatever came of it.
@@ -106,7 +81,7 @@ func TestAKilledDaemonLeavesWhatIsKept(t *testing.T) {
 		if err != nil || len(all) != 2 {
 			t.Errorf("%d containers are kept, %v", len(all), err)
 		}
-		if _, err := os.Stat(socketDir(b.host.StateDir, s.ID, s.Try)); err != nil {
+		if _, err := os.Stat(trydir.Of(b.host.StateDir, s.ID, s.Try).Sockets()); err != nil {
 			t.Errorf("what they have mounted: %v", err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/wire"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -37,7 +37,7 @@ func TestAnHourOf429IsNoScore(t *testing.T) {
 		"refuses":           func(string) (int, string) { return 404, `{"error":{"message":"no such model"}}` },
 		"has empty answers": func(string) (int, string) { return 200, ok("") },
 	} {
-		for _, end := range []string{guest.EndedExit, guest.EndedError, guest.EndedIdle, guest.EndedDeadline} {
+		for _, end := range []string{protocol.EndedExit, protocol.EndedError, protocol.EndedIdle, protocol.EndedDeadline} {
 			synctest.Test(t, func(t *testing.T) {
 				session := askedFor(t, time.Hour, answers)
 				m := New(Host{Log: slog.New(slog.DiscardHandler)}, "t1", "run.r")
@@ -45,7 +45,7 @@ func TestAnHourOf429IsNoScore(t *testing.T) {
 				s := State{Try: 1, Phase: Running, Line: line, StartedAt: line.Now().Add(-2 * time.Hour), Deadline: line.Now().Add(time.Hour)}
 				s.Cell.Task.Judge.Command.Shell = "true"
 				m.handle = &handle{session: session, since: s.StartedAt}
-				s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: end})
+				s = m.ended(s, &protocol.Event{Type: protocol.EventEnded, Reason: end})
 				for _, subs := range [][]round.Submission{nil, {judged(1, half())}} {
 					if f := Decide(s, subs); f.Status != InfraError || f.Reason != ReasonProvider || f.Detail == "" {
 						t.Errorf("%s, %s: %s, %s: %s", name, end, f.Status, f.Reason, f.Detail)

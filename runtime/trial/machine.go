@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/assayd/assayd/runtime/container"
@@ -17,6 +18,12 @@ import (
 	"github.com/assayd/assayd/runtime/layer"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/install"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/record"
+	"github.com/assayd/assayd/runtime/trial/reference"
+	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // Host is everything trials share: made once by the daemon.
@@ -39,12 +46,12 @@ type Host struct {
 	Pin func(ctx context.Context, s State, ref string, resolve func() (id string, err error)) (id string, err error)
 	// Reference returns what judging the solution of the task has shown, which is done once
 	// for one content; nil = nobody asks.
-	Reference func(ctx context.Context, of Subject) (Reference, error)
+	Reference func(ctx context.Context, of Subject) (reference.Reference, error)
 	// Logged hears that the log of a trial has grown; nil = nobody asks.
 	Logged func(trial string)
 	// Decoys returns the decoys of the task, which are made once for one content; nil = there
 	// are none.
-	Decoys func(ctx context.Context, of Subject) (Decoys, error)
+	Decoys func(ctx context.Context, of Subject) (mixedruns.Decoys, error)
 	// Foresee has the decoys of a trial's task made while its agent works, so that the verdict waits
 	// for them no longer than it must. It returns at once; of finds the subject, and may be called
 	// from any goroutine. Nil = they are made when the verdict needs them.
@@ -60,14 +67,22 @@ type Host struct {
 	Broken func(ctx context.Context, of Subject, ask bool) (why string, err error)
 	// Sane returns what judging the untouched tree of a task has shown in the trial's
 	// execution, which ask says when nobody has asked before; nil = each trial asks.
-	Sane func(ctx context.Context, s State, key string, ask func() (Sanity, error)) (Sanity, error)
+	Sane func(ctx context.Context, s State, key string, ask func() (reference.Sanity, error)) (reference.Sanity, error)
 	// Patches takes and applies the patches of single mode.
 	Patches *patch.DiffService
 	// Gateway is what agents reach their models by.
 	Gateway *gateway.Gateway
 	// Layers are what agents have installed.
 	Layers *layer.Store
-	Libcs  *Libcs
+	Libcs  *install.Libcs
+}
+
+// dir is what a try of a trial has on the host.
+func (h Host) dir(s State) trydir.Dir { return trydir.Of(h.StateDir, s.ID, s.Try) }
+
+// Trees reads the trees that agents work in.
+func (h Host) Trees() worktree.Reader {
+	return worktree.Reader{Engine: h.Engine, Images: h.Images, Patches: h.Patches, Spool: filepath.Join(h.StateDir, "spool")}
 }
 
 // at puts the place in a spec before an error.
@@ -238,7 +253,7 @@ func (m *Machine) cancellation() (*Cancellation, bool) {
 // cancelled sends the trial to its verdict as Cancel asked for.
 func (m *Machine) cancelled(s State, c *Cancellation) State {
 	if m.handle != nil {
-		m.handle.orderEnd()
+		m.handle.link.OrderEnd()
 	}
 	s.Unwanted = c.Unwanted
 	return fail(s, Cancelled, ReasonCancelled, c)
@@ -281,7 +296,9 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 		return s, nil, err
 	}
 	s.WorkImage, s.ImageUser = ImageRef{work.Ref, work.ID}, work.Config.User
-	if err := m.installAgent(ctx, &s, work, labels); err != nil {
+	in, err := m.installer(s).Install(ctx, s.Cell.Agent, s.Cell.Task, work, labels)
+	s.Equipped, s.Layers, s.Program, s.Path = in.Equipped, in.Layers, in.Program, in.Path
+	if err != nil {
 		return m.unequipped(ctx, s, err)
 	}
 	if s, err = m.measure(ctx, s, t, work); err != nil || s.Phase == Verdict {
@@ -294,7 +311,7 @@ func (m *Machine) images(ctx context.Context, s State) (State, []Effect, error) 
 	var effects []Effect
 	for _, b := range []image.Built{work, made} {
 		if !b.Cached {
-			effects = append(effects, Effect{"image.built", ImageBuilt{s.Cell.Task.Name, b.Role, b.Ref, b.ID, b.Seconds}})
+			effects = append(effects, Effect{"image.built", record.ImageBuilt{Task: s.Cell.Task.Name, Role: b.Role, Ref: b.Ref, Digest: b.ID, Seconds: b.Seconds}})
 		}
 	}
 	return s, effects, nil
@@ -353,6 +370,17 @@ func (m *Machine) imageFailed(ctx context.Context, s State, err error) (State, [
 	_, s.Settled = errors.AsType[*image.MissingError](err)
 	err = m.host.at(err, "benchmark", benchmark, name, "image", "work.image", "judge.image", "judge.stage", "base")
 	return fail(s, SetupError, ReasonImage, err), nil, nil
+}
+
+// installer installs the agent of a trial.
+func (m *Machine) installer(s State) install.Installer {
+	return install.Installer{
+		Engine: m.host.Engine, Images: m.host.Images, Layers: m.host.Layers, Libcs: m.host.Libcs,
+		Pin: func(ctx context.Context, ref string) (string, error) { return m.pin(ctx, s, ref) },
+		At: func(err error, attributes ...string) error {
+			return m.host.at(err, "agent", s.Cell.Agent.Name, "", attributes...)
+		},
+	}
 }
 
 // unequipped ends a try whose agent cannot be installed.

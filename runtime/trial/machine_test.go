@@ -17,8 +17,9 @@ import (
 
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func TestLifeOfATrial(t *testing.T) {
@@ -47,7 +48,7 @@ func TestLifeOfATrial(t *testing.T) {
 			if c := b.fake.Container(s.Workload.Name); c != nil {
 				t.Error("the container is still there")
 			}
-			if exists(t, socketDir(b.host.StateDir, s.ID, 1)) || !exists(t, LogFile(b.host.StateDir, s.ID, 1)) {
+			if exists(t, trydir.Of(b.host.StateDir, s.ID, 1).Sockets()) || !exists(t, trydir.Of(b.host.StateDir, s.ID, 1).Log()) {
 				t.Error("want the trial's folder gone and its log kept")
 			}
 		})
@@ -110,11 +111,11 @@ func repeatEveryStep(t *testing.T, verdicts int, change ...func(*Cell)) {
 
 func TestTheDeadlineIsFixedOnce(t *testing.T) {
 	b := newFixture(t)
-	welcomes := make(chan guest.Welcome, 2)
+	welcomes := make(chan protocol.Welcome, 2)
 	b.play(func(ctx context.Context, g *scripted) int {
 		welcomes <- g.hello(ctx)
 		welcomes <- g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedDeadline})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedDeadline})
 		<-ctx.Done()
 		return 137
 	})
@@ -139,14 +140,14 @@ func TestTheDeadlineIsFixedOnce(t *testing.T) {
 // TestAnAgentIsToldTheTimeThatIsLeft asks before the agent has begun, and after.
 func TestAnAgentIsToldTheTimeThatIsLeft(t *testing.T) {
 	b := newFixture(t)
-	told := make(chan guest.Left, 2)
+	told := make(chan protocol.Left, 2)
 	ask := func(ctx context.Context, g *scripted) {
-		var left guest.Left
-		socket, _ := g.HostPath(guest.JudgeSocket)
+		var left protocol.Left
+		socket, _ := g.HostPath(protocol.JudgeSocket)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}}}
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://judge"+guest.LeftPath, nil)
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://judge"+protocol.LeftPath, nil)
 		if err != nil {
 			t.Error(err)
 			return
@@ -169,7 +170,7 @@ func TestAnAgentIsToldTheTimeThatIsLeft(t *testing.T) {
 		ask(ctx, g)
 		g.hello(ctx)
 		ask(ctx, g)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		return 0
 	})
 	b.until(b.machine(b.fresh()), b.fresh(), Closing)
@@ -187,9 +188,9 @@ func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
 	answered := make(chan bool, 1)
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		answered <- g.event(ctx, guest.Event{Seq: 1, Type: guest.EventTrouble, Reason: guest.TroubleZombies})
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventTrouble, Reason: guest.TroubleZombies}) // its answer was lost, say
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedIdle})
+		answered <- g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventTrouble, Reason: protocol.TroubleZombies})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventTrouble, Reason: protocol.TroubleZombies}) // its answer was lost, say
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedIdle})
 		<-ctx.Done()
 		return 137
 	})
@@ -217,15 +218,15 @@ func TestAnEventIsAcknowledgedOnceItIsStored(t *testing.T) {
 func TestTroubleIsAnEventAndMayBeAFlag(t *testing.T) {
 	b := newFixture(t)
 	troubles := []string{
-		guest.TroubleLogTruncated, guest.TroubleZombies, guest.TroubleSpawn, guest.TroubleState, guest.TroubleUnkillable,
-		guest.TroubleOOM, guest.TroublePIDs,
+		protocol.TroubleLogTruncated, protocol.TroubleZombies, protocol.TroubleSpawn, protocol.TroubleState, protocol.TroubleUnkillable,
+		protocol.TroubleOOM, protocol.TroublePIDs,
 	}
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		for i, reason := range troubles {
-			g.event(ctx, guest.Event{Seq: i + 1, Type: guest.EventTrouble, Reason: reason, Detail: "so many"})
+			g.event(ctx, protocol.Event{Seq: i + 1, Type: protocol.EventTrouble, Reason: reason, Detail: "so many"})
 		}
-		g.event(ctx, guest.Event{Seq: len(troubles) + 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: len(troubles) + 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	})
@@ -390,7 +391,7 @@ func TestAFreezeThatACrashLeftIsUndone(t *testing.T) {
 	b.play(func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
 		g.WriteFile("/work/src/answer", []byte(solved)) // waits while it is frozen
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	})

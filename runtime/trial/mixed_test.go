@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/decoy"
 	"github.com/assayd/assayd/runtime/decoy/mixed"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // mixedBench has a judge image with two hidden tests, t1 and t2, and decoys of both. What a
@@ -86,7 +87,7 @@ func newMixedBench(t *testing.T) *mixedBench {
 }
 
 // decoys are two of each test: the 1 at the end becomes 2 or 3.
-func (b *mixedBench) decoys(context.Context, Subject) (Decoys, error) {
+func (b *mixedBench) decoys(context.Context, Subject) (mixedruns.Decoys, error) {
 	set := mixed.Set{Files: map[string][]byte{}}
 	at := strings.IndexByte(hiddenTest, '1')
 	for _, test := range []string{"t1", "t2"} {
@@ -101,11 +102,11 @@ func (b *mixedBench) decoys(context.Context, Subject) (Decoys, error) {
 	return b.keep(set)
 }
 
-func (b *fixture) keep(set mixed.Set) (d Decoys, err error) {
+func (b *fixture) keep(set mixed.Set) (d mixedruns.Decoys, err error) {
 	blob := &blob{blobs: b.store}
 	_, _ = blob.Write(set.Encode())
 	digest, _, err := blob.Commit()
-	return Decoys{digest, set}, err
+	return mixedruns.Decoys{Digest: digest, Set: set}, err
 }
 
 func withDecoys(c *Cell) {
@@ -150,7 +151,7 @@ func TestMixedRunsTellForgersFromSolutions(t *testing.T) {
 			if r.Submissions != (Counts{Agent: 1}) || types(told) != "trial.started trial.finished" {
 				t.Errorf("counted %+v, told %s", r.Submissions, types(told))
 			}
-			if r.Decoys == nil || r.Decoys.Knowledge != DecoysBlind || r.Decoys.Checked != 2 || r.Decoys.SHA256 == "" {
+			if r.Decoys == nil || r.Decoys.Knowledge != mixedruns.Blind || r.Decoys.Checked != 2 || r.Decoys.SHA256 == "" {
 				t.Errorf("told of the decoys %+v", r.Decoys)
 			}
 		})
@@ -269,14 +270,14 @@ func TestACrashDrawsAndJudgesNothingTwice(t *testing.T) {
 
 func TestWithoutDecoysATrialSaysWhy(t *testing.T) {
 	b := newMixedBench(t)
-	b.host.Decoys = func(context.Context, Subject) (Decoys, error) {
+	b.host.Decoys = func(context.Context, Subject) (mixedruns.Decoys, error) {
 		return b.keep(mixed.Set{None: "there are none for the parser junit", Unchecked: map[string]string{"t1": "why"}})
 	}
 	fresh := b.fresh(withDecoys)
 	b.play(b.submits(fresh.ID, "always"))
 	s, _ := b.until(b.machine(fresh), fresh, Done)
-	want := &DecoyRecord{
-		Knowledge: DecoysNone, Reason: "there are none for the parser junit", SHA256: s.Result.Decoys.SHA256, Eligible: 1, Unchecked: []UncheckedTest{{"t1", "why"}},
+	want := &mixedruns.Record{
+		Knowledge: mixedruns.None, Reason: "there are none for the parser junit", SHA256: s.Result.Decoys.SHA256, Eligible: 1, Unchecked: []mixedruns.UncheckedTest{{Test: "t1", Reason: "why"}},
 	}
 	if diff := cmp.Diff(want, s.Result.Decoys); diff != "" || s.Result.Status != Resolved || b.runs.Load() != 1 {
 		t.Errorf("%s after %d runs: %s", s.Result.Status, b.runs.Load(), diff)
@@ -319,17 +320,17 @@ func TestMixedRunsAreInNoKey(t *testing.T) {
 }
 
 func TestFeedbackSaysWhatAnAgentMayKnow(t *testing.T) {
-	s := State{Mixed: &MixedRuns{Decoys: "x"}}
-	for feedback, want := range map[string]string{"names": DecoysBlind, "score": DecoysBlind, "full": DecoysFed} {
+	s := State{Mixed: &mixedruns.Runs{Decoys: "x"}}
+	for feedback, want := range map[string]string{"names": mixedruns.Blind, "score": mixedruns.Blind, "full": mixedruns.Fed} {
 		s.Cell.Task.Judge.Feedback = feedback
-		if got := decoyRecord(s); got.Knowledge != want {
+		if got := mixedruns.RecordOf(s.Mixed, s.Cell.Task, s.Cell.Agent.Model); got.Knowledge != want {
 			t.Errorf("feedback %s: %s, want %s", feedback, got.Knowledge, want)
 		}
 	}
 }
 
 func TestAForgedTreeIsInNoCurve(t *testing.T) {
-	f := Finished{Decoys: &DecoyRecord{Rounds: []MixedVerdict{{Round: "agent-2", Verdict: mixed.Verdict{Tampered: "why"}}}}}
+	f := Finished{Decoys: &mixedruns.Record{Rounds: []mixedruns.RoundVerdict{{Round: "agent-2", Verdict: mixed.Verdict{Tampered: "why"}}}}}
 	subs := []round.Submission{
 		{Round: "agent-1", Kind: round.KindAgent, Archive: "fair"},
 		{Round: "agent-2", Kind: round.KindAgent, Archive: "forged"},

@@ -13,7 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/wire"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
 )
 
@@ -69,10 +69,10 @@ func TestAHoldOfRequestsIsAnOutage(t *testing.T) {
 		exit   int
 		want   Status
 	}{
-		{"it gives up", 5, guest.EndedError, 1, InfraError},
-		{"it never had an answer", 0, guest.EndedExit, 0, InfraError},
-		{"it thinks that it is done", 5, guest.EndedExit, 0, Unresolved},
-		{"it tries until the deadline", 5, guest.EndedDeadline, 1, Unresolved},
+		{"it gives up", 5, protocol.EndedError, 1, InfraError},
+		{"it never had an answer", 0, protocol.EndedExit, 0, InfraError},
+		{"it thinks that it is done", 5, protocol.EndedExit, 0, Unresolved},
+		{"it tries until the deadline", 5, protocol.EndedDeadline, 1, Unresolved},
 	} {
 		g, err := gateway.New(gateway.Options{
 			Providers: []gateway.Provider{{Name: "p", Protocol: wire.OpenAI, BaseURL: "http://provider.test", Key: func() (string, error) { return "key", nil }}},
@@ -93,7 +93,7 @@ func TestAHoldOfRequestsIsAnOutage(t *testing.T) {
 		s := State{Try: 1, Phase: Running, Line: line, StartedAt: line.Now().Add(-time.Hour), Deadline: line.Now().Add(-time.Minute), LastExit: tt.exit, Held: time.Minute}
 		s.Cell.Task.Judge.Command.Shell = "true"
 		m.handle = &handle{session: session, since: s.StartedAt, before: s.Held}
-		s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: tt.end})
+		s = m.ended(s, &protocol.Event{Type: protocol.EventEnded, Reason: tt.end})
 		s.Held = m.held(s)
 		f := Decide(s, nil)
 		if f.Status != tt.want || f.Status == InfraError && (f.Reason != ReasonProvider || !strings.Contains(f.Detail, "paused by anna")) || f.HeldS < 60 || f.HeldS > 90 {
@@ -118,18 +118,18 @@ func TestAnOutageIsNoScore(t *testing.T) {
 		exit   int // of the agent's last run
 		want   Status
 	}{
-		{"failures in a row", 401, 5, guest.EndedError, 1, InfraError},
-		{"failures of its own", 200, 5, guest.EndedError, 1, AgentError},
-		{"no start is left", 401, 5, guest.EndedExit, 1, InfraError},
-		{"no start is left, and it is its own doing", 200, 5, guest.EndedExit, 1, Unresolved},
-		{"no start is left of one that hides its failures", 401, 0, guest.EndedExit, 0, InfraError},
-		{"it thinks that it is done", 401, 5, guest.EndedExit, 0, Unresolved},
-		{"it stops trying", 401, 0, guest.EndedIdle, 0, InfraError},
-		{"it tries until the deadline", 401, 0, guest.EndedDeadline, 1, InfraError},
+		{"failures in a row", 401, 5, protocol.EndedError, 1, InfraError},
+		{"failures of its own", 200, 5, protocol.EndedError, 1, AgentError},
+		{"no start is left", 401, 5, protocol.EndedExit, 1, InfraError},
+		{"no start is left, and it is its own doing", 200, 5, protocol.EndedExit, 1, Unresolved},
+		{"no start is left of one that hides its failures", 401, 0, protocol.EndedExit, 0, InfraError},
+		{"it thinks that it is done", 401, 5, protocol.EndedExit, 0, Unresolved},
+		{"it stops trying", 401, 0, protocol.EndedIdle, 0, InfraError},
+		{"it tries until the deadline", 401, 0, protocol.EndedDeadline, 1, InfraError},
 		{"also without the guest's word", 401, 0, deadline, 0, InfraError},
-		{"it worked until the deadline", 401, 5, guest.EndedDeadline, 1, Unresolved},
+		{"it worked until the deadline", 401, 5, protocol.EndedDeadline, 1, Unresolved},
 		{"also without the guest's word", 401, 5, deadline, 1, Unresolved},
-		{"it has answers", 200, 0, guest.EndedDeadline, 1, Unresolved},
+		{"it has answers", 200, 0, protocol.EndedDeadline, 1, Unresolved},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(Host{Log: slog.New(slog.DiscardHandler)}, "t1", "run.r")
@@ -143,7 +143,7 @@ func TestAnOutageIsNoScore(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				s = m.ended(s, &guest.Event{Type: guest.EventEnded, Reason: tt.end})
+				s = m.ended(s, &protocol.Event{Type: protocol.EventEnded, Reason: tt.end})
 			}
 			if f := Decide(s, nil); f.Status != tt.want || f.Status == InfraError && f.Reason != ReasonProvider {
 				t.Errorf("%s, %s: %s", f.Status, f.Reason, f.Detail)

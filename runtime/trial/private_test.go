@@ -17,11 +17,12 @@ import (
 	"github.com/assayd/assayd/runtime/agent"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge"
-	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
+	"github.com/assayd/assayd/runtime/trial/reference"
 )
 
 // overfitted is an answer that knows what the open tests ask and nothing else.
@@ -58,7 +59,7 @@ func privateBench(t *testing.T) (b *fixture, runs *atomic.Int32) {
 func (b *fixture) submits(trial string, answers ...string) func(context.Context, *scripted) int {
 	return func(ctx context.Context, g *scripted) int {
 		g.hello(ctx)
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 		for _, answer := range answers {
 			var buf bytes.Buffer
 			w := tar.NewWriter(&buf)
@@ -75,7 +76,7 @@ func (b *fixture) submits(trial string, answers ...string) func(context.Context,
 			}
 			g.WriteFile("/work/src/answer", []byte(answer))
 		}
-		g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	}
@@ -230,29 +231,29 @@ func TestReferencesAreKeptForATrialsLife(t *testing.T) {
 		name   string
 		change func(*Cell)
 		asked  int
-		want   ManifestRecord
+		want   record.Manifest
 		loose  bool
 	}{
-		{"no manifest is declared", bare, 1, ManifestRecord{"reference", 3}, false},
-		{"one is declared", declared, 0, ManifestRecord{"declared", 1}, false},
-		{"the oracle is held against none", oracle, 0, ManifestRecord{"none", 0}, false},
-		{"nothing names tests", code, 0, ManifestRecord{"none", 0}, false},
-		{"there is no solution", none, 1, ManifestRecord{"none", 0}, true},
+		{"no manifest is declared", bare, 1, record.Manifest{Source: "reference", Tests: 3}, false},
+		{"one is declared", declared, 0, record.Manifest{Source: "declared", Tests: 1}, false},
+		{"the oracle is held against none", oracle, 0, record.Manifest{Source: "none", Tests: 0}, false},
+		{"nothing names tests", code, 0, record.Manifest{Source: "none", Tests: 0}, false},
+		{"there is no solution", none, 1, record.Manifest{Source: "none", Tests: 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newFixture(t)
 			asked := 0
-			b.host.Reference = func(context.Context, Subject) (Reference, error) {
+			b.host.Reference = func(context.Context, Subject) (reference.Reference, error) {
 				asked++
 				if tt.loose {
-					return Reference{Problem: "the task has no solution"}, nil
+					return reference.Reference{Problem: "the task has no solution"}, nil
 				}
-				return Reference{Tests: []string{"t1", "t2", "t3"}[:4-asked]}, nil // another run has been there meanwhile
+				return reference.Reference{Tests: []string{"t1", "t2", "t3"}[:4-asked]}, nil // another run has been there meanwhile
 			}
 			b.play(idle)
 			m := b.machine(b.fresh(tt.change))
 			s, told := b.until(m, b.fresh(tt.change), Running)
-			started, is := told[len(told)-1].Fields.(Started)
+			started, is := told[len(told)-1].Fields.(record.Started)
 			if !is || started.Manifest != tt.want || asked != tt.asked {
 				t.Errorf("asked %d times, told %+v", asked, started.Manifest)
 			}
@@ -284,12 +285,12 @@ func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
 			b := newFixture(t)
 			b.fake.AddImage("judge:2", container.ImageConfig{}, map[string]string{"/hold": "", "/judge": "", tt.file: tt.content, "/etc/passwd": "root:x:0:0::/:\n"})
 			asked := 0
-			b.host.Reference = func(_ context.Context, of Subject) (Reference, error) {
+			b.host.Reference = func(_ context.Context, of Subject) (reference.Reference, error) {
 				asked++
 				if of.Work.ID == "" || of.Task.Judge.Image == "" {
 					t.Errorf("asked about %+v", of)
 				}
-				return Reference{Passed: true, Expected: tt.list}, nil
+				return reference.Reference{Passed: true, Expected: tt.list}, nil
 			}
 			b.play(idle)
 			fresh := b.fresh(func(c *Cell) {
@@ -307,50 +308,18 @@ func TestOutcomesOfAListAreAskedForOnce(t *testing.T) {
 	}
 }
 
-func TestReferenceRuns(t *testing.T) {
-	test := func(name string, status parser.Status) parser.Test { return parser.Test{Name: name, Status: status} }
-	long := strings.Repeat("x", maxReferenceBytes)
-	for _, tt := range []struct {
-		name     string
-		change   func(*round.Report)
-		want     string
-		unusable bool
-	}{
-		{"a solution that passed all", func(*round.Report) {}, "a b", false},
-		{"skipped tests are not expected", func(r *round.Report) { r.Tests = append(r.Tests, test("s", parser.Skipped)) }, "a b", false},
-		{"not all passed", func(r *round.Report) { r.PassRate = 0.5 }, "", false},
-		{"out of time", func(r *round.Report) { r.Status = round.StatusTimeout }, "", false},
-		{"a cut list", func(r *round.Report) { r.TotalTests = 3 }, "", false},
-		{"names without end", func(r *round.Report) { r.Tests[0].Name = long }, "", false},
-		{"no tests", func(r *round.Report) { r.Tests, r.TotalTests = nil, 0 }, "", false},
-		{"no command", func(r *round.Report) { r.NotRun, r.Valid, r.Problem = true, false, "not found" }, "", true},
-	} {
-		r := ok(1)
-		r.Tests, r.TotalTests = []parser.Test{test("a", parser.Passed), test("b", parser.Passed)}, 2
-		tt.change(&r)
-		known := ReferenceOf(r)
-		if got := strings.Join(known.Tests, " "); got != tt.want || known.Unusable != tt.unusable || (known.Problem == "") != (tt.want != "") {
-			t.Errorf("%s: %+v", tt.name, known)
-		}
-	}
+func TestFailuresThatAreExpectedAreFlagged(t *testing.T) {
 	xfail := ok(1)
 	xfail.Expected = []string{"a"}
-	if known := ReferenceOf(xfail); !known.Passed || !slices.Equal(known.Expected, xfail.Expected) {
-		t.Errorf("outcomes are not kept: %+v", known)
-	}
 	if flags := Decide(State{Try: 1}, []round.Submission{judged(1, xfail)}).Flags; !slices.Contains(flags, FlagExpected) {
 		t.Errorf("what nobody has shown to be expected is not flagged: %v", flags)
 	}
 	if flags := Decide(State{Try: 1, Outcomes: true}, []round.Submission{judged(1, xfail)}).Flags; slices.Contains(flags, FlagExpected) {
 		t.Errorf("what a reference run has shown is flagged: %v", flags)
 	}
-	var of task.Task
-	of.Judge.Parser = "pytest"
-	declared, code := of, of
-	declared.Judge.Expect, code.Judge.Parser = []string{"a"}, "reward"
-	if !WantsReference(of) || WantsReference(declared) || WantsReference(code) {
-		t.Error("a reference run is for tasks that do not say which tests there are, and parsers that name them")
-	}
+}
+
+func TestAReferenceIsOfOneJudge(t *testing.T) {
 	one, two := State{}, State{}
 	two.Cell.Task.Judge.Timeout = time.Hour
 	if ReferenceKey(one) != ReferenceKey(two) {

@@ -1,88 +1,33 @@
 package trial
 
 import (
-	"time"
-
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
-
-// Started is the record trial.started.
-type Started struct {
-	Trial    string            `json:"trial"`
-	Try      int               `json:"try"`
-	Deadline time.Time         `json:"deadline"`
-	Task     string            `json:"task"`
-	Agent    string            `json:"agent"`
-	Model    string            `json:"model"`
-	Attempt  int               `json:"attempt"`
-	Images   map[string]string `json:"images"` // role -> id
-	Limits   LimitsRecord      `json:"limits"`
-	Manifest ManifestRecord    `json:"manifest"`
-	SetupS   float64           `json:"setup_s"`  // from the beginning of the try on; 0 = an earlier version began it
-	ImagesS  float64           `json:"images_s"` // of it, until there were its images
-}
-
-// ManifestRecord tells which tests are expected.
-type ManifestRecord struct {
-	Source string `json:"source"` // declared, reference or none
-	Tests  int    `json:"tests"`
-}
-
-// LimitsRecord tells what the work container may use.
-type LimitsRecord struct {
-	CPUs   float64 `json:"cpus"`
-	Memory int64   `json:"memory"`
-	PIDs   int64   `json:"pids"`
-	Disk   int64   `json:"disk"`
-}
-
-// Resumed is the record trial.resumed.
-type Resumed struct {
-	Trial    string `json:"trial"`
-	Count    int    `json:"count"`
-	ExitCode int    `json:"exit_code"`
-	Reason   string `json:"reason"`
-}
-
-// Happened is the record trial.event.
-type Happened struct {
-	Trial  string `json:"trial"`
-	Event  string `json:"event"`
-	Detail string `json:"detail"`
-}
-
-// ImageBuilt is the record image.built.
-type ImageBuilt struct {
-	Task    string  `json:"task"`
-	Role    string  `json:"role"`
-	Ref     string  `json:"ref"`
-	Digest  string  `json:"digest"`
-	Seconds float64 `json:"seconds"`
-}
 
 // Finished is the record trial.finished.
 type Finished struct {
-	Trial         string       `json:"trial"`
-	Try           int          `json:"try"`
-	Final         bool         `json:"final"`
-	Task          string       `json:"task"`
-	Agent         string       `json:"agent"`
-	Model         string       `json:"model"`
-	Attempt       int          `json:"attempt"`
-	Control       bool         `json:"control,omitempty"` // the agent is oracle or nop: the trial is in no rate of agents
-	Status        Status       `json:"status"`
-	Reason        string       `json:"reason"`
-	Detail        string       `json:"detail,omitempty"`
-	Best          *Best        `json:"best"`
-	Private       *PrivateSet  `json:"private"`
-	Decoys        *DecoyRecord `json:"decoys,omitempty"`
-	Submissions   Counts       `json:"submissions"`
-	AgentDuration float64      `json:"agent_duration_s"`
-	TimedOut      bool         `json:"timed_out"`
-	Resumes       int          `json:"resumes"`
-	HeldS         float64      `json:"held_s,omitempty"` // for which users held requests for its models back, while its time ran on
-	Usage         Usage        `json:"usage"`            // of all tries so far
+	Trial         string            `json:"trial"`
+	Try           int               `json:"try"`
+	Final         bool              `json:"final"`
+	Task          string            `json:"task"`
+	Agent         string            `json:"agent"`
+	Model         string            `json:"model"`
+	Attempt       int               `json:"attempt"`
+	Control       bool              `json:"control,omitempty"` // the agent is oracle or nop: the trial is in no rate of agents
+	Status        Status            `json:"status"`
+	Reason        string            `json:"reason"`
+	Detail        string            `json:"detail,omitempty"`
+	Best          *Best             `json:"best"`
+	Private       *PrivateSet       `json:"private"`
+	Decoys        *mixedruns.Record `json:"decoys,omitempty"`
+	Submissions   Counts            `json:"submissions"`
+	AgentDuration float64           `json:"agent_duration_s"`
+	TimedOut      bool              `json:"timed_out"`
+	Resumes       int               `json:"resumes"`
+	HeldS         float64           `json:"held_s,omitempty"` // for which users held requests for its models back, while its time ran on
+	Usage         Usage             `json:"usage"`            // of all tries so far
 	// DiscardedUsage is what of it went into tries that do not count. LostUsage is the same under the
 	// name that it had first, for readers of records of version 1.
 	DiscardedUsage Usage        `json:"discarded_usage,omitzero"`
@@ -103,22 +48,6 @@ func (f *Finished) Discarded() Usage {
 		return f.LostUsage
 	}
 	return f.DiscardedUsage
-}
-
-// Flagged is the record trial.flagged: what the agent of a finished trial did that is worth a second
-// look. It comes after trial.finished and changes nothing of it.
-type Flagged struct {
-	Trial    string          `json:"trial"`
-	Try      int             `json:"try"`
-	Flags    []string        `json:"flags"` // that the trial has by it
-	Findings []FindingRecord `json:"findings"`
-}
-
-// FindingRecord is one thing that was found, and where.
-type FindingRecord struct {
-	Rule     string `json:"rule"`
-	Where    string `json:"where,omitempty"` // "exchange 12", "log line 3", "patch", "archive agent-2"; "" = the evidence counts the rest
-	Evidence string `json:"evidence"`
 }
 
 // Best is the round that counts.

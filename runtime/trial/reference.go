@@ -12,15 +12,10 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge/parser"
-	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/task"
-)
-
-// Bounds on the names of a reference run; one that shows more is none.
-const (
-	maxReference      = 20_000
-	maxReferenceBytes = 1 << 20
+	"github.com/assayd/assayd/runtime/trial/reference"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // FlagNoManifest marks a trial whose number of tests is not fixed: neither its task nor a
@@ -36,15 +31,6 @@ type Subject struct {
 	State State
 	Task  task.Task   // with images by id
 	Work  image.Built // its work image
-}
-
-// Reference says what judging a task's own solution has shown.
-type Reference struct {
-	Tests    []string `json:"tests,omitempty"`    // that passed, in order; empty = the solution does not pass, or not all names are known
-	Passed   bool     `json:"passed,omitempty"`   // every test
-	Expected []string `json:"expected,omitempty"` // tests whose failure is expected, and counts as a pass
-	Problem  string   `json:"problem,omitempty"`  // why there are no names
-	Unusable bool     `json:"unusable,omitempty"` // nothing could be judged at all: the fault may be the judge's
 }
 
 // measure finds out before any agent begins what a trial is held against, and whether there is
@@ -74,7 +60,7 @@ func (m *Machine) measure(ctx context.Context, s State, t task.Task, work image.
 func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable bool, err error) {
 	s = of.State
 	t := s.Cell.Task
-	if m.host.Reference == nil || !WantsReference(t) {
+	if m.host.Reference == nil || !reference.Wants(t) {
 		return s, false, nil
 	}
 	if s.Cell.Agent.Solves() {
@@ -92,7 +78,7 @@ func (m *Machine) reference(ctx context.Context, of Subject) (s State, unusable 
 // outcomes finds out which tests of a declared list fail as expected, where the judge's files
 // may have some do so: a list does not say it.
 func (m *Machine) outcomes(ctx context.Context, s State) (State, error) {
-	if m.host.Reference == nil || s.Outcomes || s.Cell.Agent.Solves() || WantsReference(s.Cell.Task) {
+	if m.host.Reference == nil || s.Outcomes || s.Cell.Agent.Solves() || reference.Wants(s.Cell.Task) {
 		return s, nil
 	}
 	if may, err := m.host.Judge.Expects(ctx, s.ID); err != nil || !may {
@@ -111,16 +97,10 @@ func (m *Machine) outcomes(ctx context.Context, s State) (State, error) {
 
 // broken says why the judge of a trial can judge nothing; "" = it can, or nobody knows.
 func (m *Machine) broken(ctx context.Context, of Subject, ask bool) (why string, err error) {
-	if m.host.Broken == nil || unjudgeable(of.State.Cell.Task) || plays(of.State) {
+	if m.host.Broken == nil || tryrounds.Unjudgeable(of.State.Cell.Task) || plays(of.State) {
 		return "", nil
 	}
 	return m.host.Broken(ctx, of, ask)
-}
-
-// WantsReference reports whether a reference run could be the manifest of the task.
-func WantsReference(t task.Task) bool {
-	_, source := scoring.Manifest(t, nil)
-	return source == scoring.NoManifest && scoring.NamesTests(t.Judge.Parser) && t.Judge.Game == ""
 }
 
 // ReferenceKey identifies what a trial is judged by: the same tests are seen where it is the
@@ -137,31 +117,6 @@ func ReferenceKey(s State) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// ReferenceOf says what the report on a task's solution comes to.
-func ReferenceOf(r round.Report) (known Reference) {
-	size, shown := 0, []string{}
-	for _, t := range r.Tests {
-		if t.Status == parser.Skipped {
-			continue
-		}
-		shown = append(shown, t.Name)
-		size += len(t.Name)
-	}
-	switch {
-	case scoring.Unusable(r) != "":
-		known.Unusable, known.Problem = true, scoring.Unusable(r)
-	case r.Status != round.StatusOK || !r.Valid || r.PassRate < 1:
-		known.Problem = "the task's own solution does not pass: " + r.Summary
-	// A report that does not hold them all says nothing about the rest.
-	case len(shown) != r.TotalTests || len(shown) == 0 || len(shown) > maxReference || size > maxReferenceBytes:
-		known.Passed, known.Problem, known.Expected = true, "the names of the tests are not known", r.Expected
-	default:
-		known.Passed, known.Expected = true, r.Expected
-		known.Tests = shown
-	}
-	return known
 }
 
 // subject finds again what the images phase has made.
@@ -181,17 +136,12 @@ func (m *Machine) dubious(ctx context.Context, s State) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	subs = slices.DeleteFunc(OfTry(subs, s.Try), func(o round.Submission) bool { return o.Kind.Internal() || o.State != round.StateJudged })
-	for _, o := range subs {
-		if r := o.Report; r == nil || r.Status == round.StatusError || r.Tampered || scoring.Silent(*r) == "" {
-			return false, nil
-		}
-	}
-	if len(subs) == 0 {
+	last, silent := reference.Silent(tryrounds.OfTry(subs, s.Try))
+	if !silent {
 		return false, nil
 	}
-	last, err := m.host.Ledger.Submission(ctx, subs[len(subs)-1].ID)
-	return err == nil && last.Report != nil && scoring.Silent(*last.Report) != "", err
+	whole, err := m.host.Ledger.Submission(ctx, last.ID)
+	return err == nil && whole.Report != nil && scoring.Silent(*whole.Report) != "", err
 }
 
 // brokenJudge asks whether the judge is at fault where nothing of a trial could be judged, and

@@ -3,55 +3,15 @@ package trial
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
 
-	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/egress"
-	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
-
-// router answers everything that an agent asks by its relay: the judge, the gateway to its
-// model, and the proxy to what its network list names.
-type router struct {
-	judge   http.Handler
-	session *gateway.Session // nil = the agent has no model
-	egress  *egress.Proxy    // nil = the task has no network list
-	left    func() guest.Left
-}
-
-// ServeHTTP implements http.Handler.
-func (f *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method == http.MethodConnect || r.URL.IsAbs():
-		if f.egress == nil {
-			http.Error(w, "this task has no network", http.StatusForbidden)
-			return
-		}
-		f.egress.ServeHTTP(w, r)
-	case strings.HasPrefix(r.URL.Path, gateway.OpenAIPrefix+"/") || strings.HasPrefix(r.URL.Path, gateway.AnthropicPrefix+"/"):
-		if f.session == nil {
-			http.Error(w, "this agent has no model: its api is \"none\"", http.StatusNotFound)
-			return
-		}
-		f.session.ServeHTTP(w, r)
-	case r.URL.Path == guest.LeftPath && r.Method == http.MethodGet:
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(f.left()) // who has gone needs no answer
-	default:
-		f.judge.ServeHTTP(w, r)
-	}
-}
 
 // openEgress opens the trial's way to what its network list names; nil where it has none.
 func (m *Machine) openEgress(s State) (*egress.Proxy, error) {
@@ -68,11 +28,11 @@ func reached(s State, counts []egress.Count) []Effect {
 	for i, c := range counts {
 		if i == maxReached {
 			detail := fmt.Sprintf("and %d more destinations", len(counts)-i)
-			return append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+			return append(effects, Effect{"trial.event", record.Happened{Trial: s.ID, Event: "network", Detail: detail}})
 		}
 		where := net.JoinHostPort(cmp.Or(c.Host, "elsewhere"), strconv.Itoa(c.Port))
 		detail := fmt.Sprintf("%s: %d requests admitted (%d failed), %d refused, %d bytes sent, %d received", where, c.Admitted, c.Failed, c.Refused, c.Sent, c.Received)
-		effects = append(effects, Effect{"trial.event", Happened{s.ID, "network", detail}})
+		effects = append(effects, Effect{"trial.event", record.Happened{Trial: s.ID, Event: "network", Detail: detail}})
 	}
 	return effects
 }
@@ -88,7 +48,7 @@ func (m *Machine) openModels(ctx context.Context, s State) (*gateway.Session, er
 	}
 	return m.host.Gateway.Open(ctx, gateway.Grant{
 		Account: account(s), Provider: a.Provider, Model: a.Model, Each: s.Cell.Each, Total: s.Cell.Total,
-		Dir: tryDir(m.host.StateDir, s.ID, s.Try), Closed: s.Cell.Task.Network.Mode != "open",
+		Dir: m.host.dir(s).Path(), Closed: s.Cell.Task.Network.Mode != "open",
 	})
 }
 
@@ -105,22 +65,6 @@ func (m *Machine) overBudget(ctx context.Context, s State) (reason, detail strin
 	return m.host.Gateway.OverBudget(ctx, account(s), s.Cell.Each, s.Cell.Total)
 }
 
-// left is what the trial still has. Before the agent has begun it is all of its time.
-func (l *handle) left(line clock.Timeline, timeout time.Duration) func() guest.Left {
-	return func() guest.Left {
-		until := timeout
-		if deadline := l.deadline.Load(); deadline != nil {
-			until = max(0, line.Until(deadline.at))
-		}
-		l, session := guest.Left{Seconds: int64(until.Seconds())}, l.session
-		if session != nil {
-			budget := session.Left()
-			l.USD, l.Tokens = budget.USD, budget.Tokens
-		}
-		return l
-	}
-}
-
 // FlagCut marks a trial that ended because its run's budget was used up, not its own: with more it might have come
 // further. Its verdict stands when the budget is raised, as another try of some would choose among results.
 const FlagCut = "cut"
@@ -133,17 +77,6 @@ func (m *Machine) overspent(s State) (State, []Effect) {
 	}
 	s.EndedAt, s.Phase = s.Line.Now(), Closing
 	return s, []Effect{m.happened(s, "budget", s.Detail)}
-}
-
-// Files of a try beside its log.
-const (
-	TranscriptFile = gateway.TranscriptFile
-	TrajectoryFile = "trajectory.json"
-)
-
-// TranscriptOf is where the transcript of a trial's try lies.
-func TranscriptOf(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), TranscriptFile)
 }
 
 // said waits until the transcript is written, before its session is closed.
@@ -166,14 +99,18 @@ func (m *Machine) spent(ctx context.Context, s State, f *Finished) (err error) {
 	if err := m.host.Charge(ctx, s, f); err != nil {
 		return err
 	}
-	dir := tryDir(m.host.StateDir, s.ID, s.Try)
-	if err := writeTrajectory(dir, s, f); ownTrouble(err) {
+	dir := m.host.dir(s)
+	a := s.Cell.Agent
+	if err := transcript.WriteTrajectory(dir.Trajectory(), dir.Transcript(), transcript.Info{
+		Session: fmt.Sprintf("%s/%d", s.ID, s.Try), Agent: a.Title(), Version: a.Version, Model: a.Model, Effort: a.Effort,
+		Extra: map[string]any{"task": s.Cell.Task.Name, "attempt": s.Cell.Attempt, "status": f.Status},
+	}); ownTrouble(err) {
 		return fmt.Errorf("write the trajectory of trial %s: %w", s.ID, err)
 	} else if err != nil {
 		m.log.Warn("the trajectory cannot be written", "error", err)
 	}
-	f.Transcript = fileRecord(m.host.StateDir, filepath.Join(dir, TranscriptFile))
-	f.Trajectory = fileRecord(m.host.StateDir, filepath.Join(dir, TrajectoryFile))
+	f.Transcript = fileRecord(m.host.StateDir, dir.Transcript())
+	f.Trajectory = fileRecord(m.host.StateDir, dir.Trajectory())
 	return nil
 }
 
@@ -196,36 +133,4 @@ func (h Host) Charge(ctx context.Context, s State, f *Finished) error {
 	}
 	f.LostUsage = f.DiscardedUsage
 	return nil
-}
-
-func writeTrajectory(dir string, s State, f *Finished) (err error) {
-	from, err := os.Open(filepath.Join(dir, TranscriptFile))
-	if os.IsNotExist(err) {
-		return nil // the agent never began
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = from.Close() }()
-	if err := fault.Err(fault.WriteTrajectory); err != nil {
-		return err
-	}
-	whole := filepath.Join(dir, TrajectoryFile)
-	to, err := os.Create(whole + partial)
-	if err != nil {
-		return err
-	}
-	a := s.Cell.Agent
-	steps, err := transcript.Trajectory(to, from, transcript.Info{
-		Session: fmt.Sprintf("%s/%d", s.ID, s.Try), Agent: a.Title(), Version: a.Version, Model: a.Model, Effort: a.Effort,
-		Extra: map[string]any{"task": s.Cell.Task.Name, "attempt": s.Cell.Attempt, "status": f.Status},
-	})
-	if cerr := to.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil || steps == 0 {
-		_ = os.Remove(whole + partial)
-		return err
-	}
-	return os.Rename(whole+partial, whole)
 }

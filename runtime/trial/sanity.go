@@ -12,14 +12,14 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/sandbox"
-	"github.com/assayd/assayd/runtime/judge/scoring"
+	"github.com/assayd/assayd/runtime/trial/reference"
 )
 
 // sanity has the tree judged as it is before any agent touches it: what is to be made to
 // pass has to fail, and what must not break has to pass. Once for all trials of an execution
 // with the same judge.
 func (m *Machine) sanity(ctx context.Context, s State) (State, []Effect, error) {
-	verdict, err := m.host.sane(ctx, s, func() (Sanity, error) { return m.askSanity(ctx, s) })
+	verdict, err := m.host.sane(ctx, s, func() (reference.Sanity, error) { return m.askSanity(ctx, s) })
 	fault.Reached(fault.SanityKnown)
 	switch {
 	case err != nil:
@@ -60,15 +60,8 @@ func (m *Machine) unlooked(ctx context.Context, s State, err error) (State, []Ef
 	return fail(s, InfraError, ReasonJudge, err), nil, nil
 }
 
-// Sanity says what judging an untouched tree has shown; the zero value is a sound task.
-type Sanity struct {
-	Offence string // the first test that is not as the task says
-	NotRun  string // why the tests could not be run
-	Trouble string // what of the machinery failed; worth another try
-}
-
 // sane asks once for all trials that share the answer.
-func (h Host) sane(ctx context.Context, s State, ask func() (Sanity, error)) (Sanity, error) {
+func (h Host) sane(ctx context.Context, s State, ask func() (reference.Sanity, error)) (reference.Sanity, error) {
 	if h.Sane == nil {
 		return ask()
 	}
@@ -86,7 +79,7 @@ func sanityKey(s State) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (m *Machine) askSanity(ctx context.Context, s State) (out Sanity, err error) {
+func (m *Machine) askSanity(ctx context.Context, s State) (out reference.Sanity, err error) {
 	m.openSession(s)
 	sub, err := m.host.Judge.Submit(ctx, s.ID, round.SubmitRequest{Kind: round.KindSanity, Key: "sanity"})
 	if err != nil {
@@ -96,13 +89,5 @@ func (m *Machine) askSanity(ctx context.Context, s State) (out Sanity, err error
 	if sub, err = m.host.Judge.Wait(ctx, sub.ID); err != nil {
 		return out, err
 	}
-	switch r := *sub.Report; {
-	case r.Status == round.StatusError:
-		out.Trouble = "the tests were not run on the untouched tree: " + r.Problem
-	case scoring.Unusable(r) != "":
-		out.NotRun = scoring.Unusable(r)
-	default:
-		out.Offence = scoring.Sane(s.Cell.Task, r)
-	}
-	return out, nil
+	return reference.SanityOf(s.Cell.Task, *sub.Report), nil
 }

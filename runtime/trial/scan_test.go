@@ -21,6 +21,9 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
 	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/record"
+	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // A daemon that was started again has no session that knows what the agent asked for: the
@@ -28,7 +31,7 @@ import (
 func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 	m := New(Host{StateDir: t.TempDir(), Log: slog.New(slog.DiscardHandler), Patches: patch.New(t.TempDir())}, "t1", "run.r")
 	s := State{ID: "t1", Spec: "run.r", Try: 1, StartedAt: began, Cell: Cell{Agent: agent.Agent{Name: "a", Model: "m"}}}
-	dir := tryDir(m.host.StateDir, s.ID, s.Try)
+	dir := trydir.Of(m.host.StateDir, s.ID, s.Try).Path()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +40,14 @@ func TestWhatWasAskedOfModelsSurvivesTheDaemon(t *testing.T) {
 {"n":2,"request":{"protocol":"messages","model":"m"}}
 {"n":2,"response":{"status":400,"denied":"the tool web_search"}}
 `
-	if err := os.WriteFile(filepath.Join(dir, TranscriptFile), []byte(lines), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, trydir.TranscriptFile), []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	begun(t, m.host, s, nil)
 	flags, effects := m.host.Scan(t.Context(), s, nil)
-	want := Flagged{Trial: "t1", Try: 1, Flags: []string{"cheat:models", "cheat:web_tools"}, Findings: []FindingRecord{
-		{"web_tools", "exchange 2", "asked the provider for the tool web_search, which was refused"},
-		{"models", "exchange 1", "asked for the model dear"},
+	want := record.Flagged{Trial: "t1", Try: 1, Flags: []string{"cheat:models", "cheat:web_tools"}, Findings: []record.Finding{
+		{Rule: "web_tools", Where: "exchange 2", Evidence: "asked the provider for the tool web_search, which was refused"},
+		{Rule: "models", Where: "exchange 1", Evidence: "asked for the model dear"},
 	}}
 	if !slices.Equal(flags, want.Flags) {
 		t.Errorf("flags are %v, want %v", flags, want.Flags)
@@ -76,7 +79,7 @@ func archived(t *testing.T, tree map[string]string) []byte {
 // begun has the tree kept that the agent of a trial begins with.
 func begun(t *testing.T, h Host, s State, tree map[string]string) {
 	t.Helper()
-	_, err := h.Patches.Base(t.Context(), baseKey(s.Cell.Task, s.WorkImage), func() (io.ReadCloser, error) {
+	_, err := h.Patches.Base(t.Context(), worktree.BaseKey(s.Cell.Task, s.WorkImage.ID), func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(archived(t, tree))), nil
 	})
 	if err != nil {
@@ -140,7 +143,7 @@ func TestWhatIsHandedInIsLookedAt(t *testing.T) {
 				s.FinalRound = "final-1"
 				subs = append(subs, round.Submission{Try: 1, Round: "final-1", Archive: "f"})
 			}
-			for name, text := range map[string]string{LogFile(m.host.StateDir, s.ID, 1): tt.log, PatchFile(m.host.StateDir, s.ID, 1): tt.patch} {
+			for name, text := range map[string]string{trydir.Of(m.host.StateDir, s.ID, 1).Log(): tt.log, trydir.Of(m.host.StateDir, s.ID, 1).Patch(): tt.patch} {
 				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -183,13 +186,13 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 		{
 			name: "a transcript", flags: []string{"cheat:judge_paths"}, want: []string{"look through the transcript: "},
 			spoil: func(t *testing.T, w *world) {
-				directory(t, filepath.Join(tryDir(w.host.StateDir, "t1", 1), TranscriptFile))
+				directory(t, filepath.Join(trydir.Of(w.host.StateDir, "t1", 1).Path(), trydir.TranscriptFile))
 			},
 		},
 		{
 			name: "a log that cannot be opened", flags: []string{"cheat:judge_paths"}, want: []string{"open the log: "},
 			spoil: func(t *testing.T, w *world) {
-				log := LogFile(w.host.StateDir, "t1", 1)
+				log := trydir.Of(w.host.StateDir, "t1", 1).Log()
 				directory(t, filepath.Dir(log))
 				if err := os.Symlink(log, log); err != nil {
 					t.Fatal(err)
@@ -260,7 +263,7 @@ func TestWhatCouldNotBeLookedAtIsInTheRecord(t *testing.T) {
 			s.Result = &f
 			flags, effects := m.host.Scan(ctx, s, subs)
 			for _, e := range effects {
-				if h, ok := e.Fields.(Happened); ok && h.Event == "cheat_scan_incomplete" {
+				if h, ok := e.Fields.(record.Happened); ok && h.Event == "cheat_scan_incomplete" {
 					lines = append(lines, h.Detail)
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // A guest that is not heard of is told of once, and once when it is heard again.
@@ -25,7 +27,7 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 		t.Helper()
 		var got string
 		for _, e := range m.silence(s) {
-			got += e.Fields.(Happened).Event
+			got += e.Fields.(record.Happened).Event
 		}
 		if got != want {
 			t.Errorf("it is told %q, want %q", got, want)
@@ -33,7 +35,8 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 	}
 	look("")
 	long := time.Now().Add(-2 * guestSilence)
-	m.handle.heard.Store(&long)
+	heard := m.handle.heard
+	m.handle.heard = func() time.Time { return long }
 	look("guest_silent")
 	look("")
 	var calls []string
@@ -53,12 +56,14 @@ func TestASilentGuestIsAnEvent(t *testing.T) {
 		t.Errorf("an engine that has forgotten a freeze is asked by %v", calls)
 	}
 	b.fake.Intercept(nil)
+	before := heard()
 	close(speak)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for m.handle.heard.Load() == &long {
+	for !heard().After(before) {
 		<-tick.C
 	}
+	m.handle.heard = heard
 	look("guest_back")
 	look("")
 }

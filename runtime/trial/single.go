@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"github.com/assayd/assayd/runtime/fault"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/worktree"
 )
 
 // Single is the mode in which an agent works once and without feedback: what it changed is
@@ -25,15 +26,10 @@ const Single = "single"
 // single reports whether the trial is in that mode.
 func single(s State) bool { return s.Cell.Mode == Single }
 
-// PatchFile is where the patch of a try in single mode is kept.
-func PatchFile(stateDir, id string, try int) string {
-	return filepath.Join(tryDir(stateDir, id, try), "model.patch")
-}
-
 // handIn takes the patch, unless a crash came after that, and has it judged. The key makes a
 // repeated call spend nothing.
 func (m *Machine) handIn(ctx context.Context, s State) (sub round.Submission, err error) {
-	base, err := m.host.Base(ctx, s.Cell.Task, s.WorkImage, labels(m.host.Owner, s, container.RoleBuild))
+	base, err := m.host.Trees().Base(ctx, s.Cell.Task, s.WorkImage.Ref, s.WorkImage.ID, labels(m.host.Owner, s, container.RoleBuild))
 	if err != nil {
 		return sub, err
 	}
@@ -49,36 +45,21 @@ func (m *Machine) handIn(ctx context.Context, s State) (sub round.Submission, er
 		return sub, fmt.Errorf("lay the patch of trial %s over a clean tree: %w", s.ID, err)
 	}
 	defer func() { err = errors.Join(err, changes.Close()) }()
-	err = Packed(changes, func(archive io.Reader) error {
+	err = worktree.Packed(changes, func(archive io.Reader) error {
 		sub, err = m.host.Judge.Submit(ctx, s.ID, round.SubmitRequest{Kind: round.KindFinal, Key: "final-1", Archive: archive, SkipKnown: true})
 		return err
 	})
 	return sub, err
 }
 
-// Packed hands the changes of a patch over as an archive that can be submitted.
-func Packed(changes *patch.Changes, take func(archive io.Reader) error) error {
-	r, w := io.Pipe()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tw := tar.NewWriter(w)
-		w.CloseWithError(errors.Join(changes.WriteTar(tw), tw.Close()))
-	}()
-	err := take(r)
-	r.CloseWithError(errStopped)
-	<-done
-	return err
-}
-
 // patched is what the agent changed, kept from then on.
 func (m *Machine) patched(ctx context.Context, s State, base *patch.Base) (diff []byte, err error) {
-	file := PatchFile(m.host.StateDir, s.ID, s.Try)
+	file := m.host.dir(s).Patch()
 	if diff, err = os.ReadFile(file); !errors.Is(err, fs.ErrNotExist) {
 		return diff, err
 	}
 	err = m.still(ctx, s, func(ctx context.Context, tree io.Reader) error {
-		return m.host.cleaned(s.Cell.Task, tree, func(clean io.Reader) error {
+		return m.host.Trees().Clean(s.Cell.Task, tree, func(clean io.Reader) error {
 			diff, err = base.Diff(ctx, clean, s.Cell.Task.Submit.Paths)
 			return err
 		})
@@ -102,5 +83,5 @@ func patchRecord(stateDir string, s State) *FileRecord {
 	if !single(s) {
 		return nil
 	}
-	return fileRecord(stateDir, PatchFile(stateDir, s.ID, s.Try))
+	return fileRecord(stateDir, trydir.Of(stateDir, s.ID, s.Try).Patch())
 }

@@ -10,8 +10,9 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func once(c *Cell) { c.Mode, c.SanityCheck = Single, true }
@@ -35,11 +36,11 @@ func (b *fixture) before(answer string) (asked *atomic.Int32) {
 const sound = "t1 failed\nt2 passed\n"
 
 func TestWhatSingleModeComesTo(t *testing.T) {
-	ends := func(answer string, e guest.Event) func(context.Context, *scripted) int {
+	ends := func(answer string, e protocol.Event) func(context.Context, *scripted) int {
 		return func(ctx context.Context, g *scripted) int {
 			g.hello(ctx)
 			g.WriteFile("/work/src/answer", []byte(answer))
-			e.Seq, e.Type = 1, guest.EventEnded
+			e.Seq, e.Type = 1, protocol.EventEnded
 			g.event(ctx, e)
 			<-ctx.Done()
 			return 137
@@ -55,8 +56,8 @@ func TestWhatSingleModeComesTo(t *testing.T) {
 		{"one does not", sound, work("t1 passed\nt2 failed\n"), Unresolved, ""},
 		{"a test that is to be mended passes already", "t1 passed\nt2 passed\n", work(solved), SanityFail, "t1 of fail_to_pass passes before any change"},
 		{"a test that must not break is broken", "t1 failed\nt2 failed\n", work(solved), SanityFail, "t2 of pass_to_pass fails"},
-		{"the agent crashes, whatever it left", sound, ends(solved, guest.Event{Reason: guest.EndedError, Detail: "exit code 3"}), AgentError, "exit code 3"},
-		{"the agent is out of time, whatever it left", sound, ends(solved, guest.Event{Reason: guest.EndedDeadline}), AgentError, ""},
+		{"the agent crashes, whatever it left", sound, ends(solved, protocol.Event{Reason: protocol.EndedError, Detail: "exit code 3"}), AgentError, "exit code 3"},
+		{"the agent is out of time, whatever it left", sound, ends(solved, protocol.Event{Reason: protocol.EndedDeadline}), AgentError, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newFixture(t)
@@ -126,12 +127,12 @@ func TestThePatchIsKeptAndIsWhatIsJudged(t *testing.T) {
 		g.hello(ctx)
 		g.WriteFile("/work/src/answer", []byte(solved))
 		g.WriteFile("/work/other", []byte("below no submit path\n"))
-		g.event(ctx, guest.Event{Seq: 1, Type: guest.EventEnded, Reason: guest.EndedExit})
+		g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 		<-ctx.Done()
 		return 137
 	})
 	s, told := b.until(b.machine(b.fresh(once)), b.fresh(once), Done)
-	diff, err := os.ReadFile(PatchFile(b.host.StateDir, s.ID, 1))
+	diff, err := os.ReadFile(trydir.Of(b.host.StateDir, s.ID, 1).Patch())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/patch"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 func TestAutoEvalFreezesForTheMomentOfTheCopy(t *testing.T) {
@@ -145,7 +146,7 @@ func TestAPatchThatDoesNotApplyIsTheAgents(t *testing.T) {
 	b.play(work(solved))
 	m := b.machine(b.fresh(once))
 	s, _ := b.until(m, b.fresh(once), Closing)
-	if err := os.WriteFile(PatchFile(b.host.StateDir, s.ID, s.Try), []byte("diff --git a/src/x b/src/x\n@@ nonsense\n"), 0o600); err != nil {
+	if err := os.WriteFile(trydir.Of(b.host.StateDir, s.ID, s.Try).Patch(), []byte("diff --git a/src/x b/src/x\n@@ nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, told := b.until(m, s, Done)

@@ -6,6 +6,9 @@ import (
 	"github.com/assayd/assayd/runtime/clock"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/gateway"
+	"github.com/assayd/assayd/runtime/trial/install"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // Phase is where a trial is; the diagram is in the package comment.
@@ -87,19 +90,19 @@ type State struct {
 
 	WorkImage  ImageRef
 	JudgeImage ImageRef
-	RunImage   string    // id, where the run stage of the judge names an image
-	GradeImage string    // the same of the grade stage
-	Equipped   string    `json:",omitempty"` // id of the work image with what the agent needs; "" = as WorkImage
-	Layers     []Mounted `json:",omitempty"` // folders of the host with what the agent needs
-	Program    string    `json:",omitempty"` // of the agent, in the container; "" = its command says
-	Path       []string  `json:",omitempty"` // folders of programs that it calls
-	Reference  []string  // names of the reference run, where it is the manifest
-	Outcomes   bool      `json:",omitempty"` // a reference run passed, and showed which tests fail as expected
-	Expected   []string  `json:",omitempty"` // those tests
-	NoManifest bool      `json:",omitempty"` // the number of tests is not fixed: the task has no manifest, and no reference run gave one
-	ImageUser  string    // of the work image: who the agent runs as
-	Hidden     []string  // hidden paths of the judge image, from the task's own context and files
-	Token      string    // bearer token of the trial's judge session
+	RunImage   string            // id, where the run stage of the judge names an image
+	GradeImage string            // the same of the grade stage
+	Equipped   string            `json:",omitempty"` // id of the work image with what the agent needs; "" = as WorkImage
+	Layers     []install.Mounted `json:",omitempty"` // folders of the host with what the agent needs
+	Program    string            `json:",omitempty"` // of the agent, in the container; "" = its command says
+	Path       []string          `json:",omitempty"` // folders of programs that it calls
+	Reference  []string          // names of the reference run, where it is the manifest
+	Outcomes   bool              `json:",omitempty"` // a reference run passed, and showed which tests fail as expected
+	Expected   []string          `json:",omitempty"` // those tests
+	NoManifest bool              `json:",omitempty"` // the number of tests is not fixed: the task has no manifest, and no reference run gave one
+	ImageUser  string            // of the work image: who the agent runs as
+	Hidden     []string          // hidden paths of the judge image, from the task's own context and files
+	Token      string            // bearer token of the trial's judge session
 	Workload   container.Workload
 	Container  string // id, once created
 	DiskHeld   int64  `json:",omitempty"` // what is reserved of the disk for it, in bytes; 0 = all that it may take
@@ -117,8 +120,8 @@ type State struct {
 	AutoCount int // auto-eval snapshots taken
 
 	// GuestVersion is that of the protocol which the trial's guest speaks; 0 = 1, or it has not said.
-	GuestVersion int        `json:",omitempty"`
-	Extension    *Extension `json:",omitempty"` // nil = the deadline is the declared one
+	GuestVersion int                  `json:",omitempty"`
+	Extension    *tryrounds.Extension `json:",omitempty"` // nil = the deadline is the declared one
 
 	EventSeq   int // of the last guest event stored
 	Resumes    int
@@ -137,7 +140,7 @@ type State struct {
 	Unwanted   bool   // cancelled because no spec wants the cell any more
 	Flags      []string
 
-	Mixed *MixedRuns `json:",omitempty"` // of the deciding rounds; nil = not drawn yet, or not wanted
+	Mixed *mixedruns.Runs `json:",omitempty"` // of the deciding rounds; nil = not drawn yet, or not wanted
 
 	Result *Finished // the verdict, once there is one
 

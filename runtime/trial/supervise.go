@@ -11,8 +11,10 @@ import (
 
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/fault"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/judge/scoring"
+	"github.com/assayd/assayd/runtime/trial/link"
+	"github.com/assayd/assayd/runtime/trial/record"
 	"github.com/assayd/assayd/runtime/truncate"
 )
 
@@ -46,7 +48,7 @@ func (m *Machine) supervise(ctx context.Context, s State) (State, []Effect, erro
 	select {
 	case <-ctx.Done():
 		return s, nil, context.Cause(ctx)
-	case msg := <-l.inbox:
+	case msg := <-l.link.Inbox():
 		m.losses, m.retrying = 0, retryWindow{}
 		next, effects := m.handleMessage(s, msg)
 		return next, effects, nil
@@ -119,23 +121,23 @@ func (m *Machine) nextWake(s State) time.Time {
 }
 
 // handleMessage takes in what the guest says.
-func (m *Machine) handleMessage(s State, msg message) (State, []Effect) {
-	if msg.hello != nil {
+func (m *Machine) handleMessage(s State, msg link.Message) (State, []Effect) {
+	if msg.Hello != nil {
 		return m.handleHello(s, msg)
 	}
-	m.handle.spoken = m.handle.spoken || msg.event.Type == guest.EventEnded
+	m.handle.spoken = m.handle.spoken || msg.Event.Type == protocol.EventEnded
 	return m.handleEvent(s, msg)
 }
 
 // handleHello answers a hello. The first one fixes the deadline, which only a user moves.
-func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
+func (m *Machine) handleHello(s State, msg link.Message) (State, []Effect) {
 	var effects []Effect
 	if s.Phase == Await {
 		now := s.Line.Now()
 		s.Phase, s.StartedAt, s.Deadline = Running, now, now.Add(s.Cell.Timeout)
-		s.NextAuto, s.GuestVersion = nextAuto(s, now), msg.hello.Version
+		s.NextAuto, s.GuestVersion = nextAuto(s, now), msg.Hello.Version
 		m.openSession(s) // with the deadline
-		m.handle.due(s.Deadline)
+		m.handle.link.Due(s.Deadline)
 		effects = append(effects, Effect{"trial.started", m.started(s)})
 		m.acks = append(m.acks, func() { fault.Reached(fault.TrialStarted) })
 	} else if !m.met {
@@ -143,10 +145,10 @@ func (m *Machine) handleHello(s State, msg message) (State, []Effect) {
 	}
 	m.met = true
 	l := m.handle
-	welcome := guest.Welcome{Version: guest.Version, Deadline: s.Deadline, LogNext: l.log.size(), EventNext: s.EventSeq + 1}
+	welcome := protocol.Welcome{Version: protocol.Version, Deadline: s.Deadline, LogNext: l.log.Size(), EventNext: s.EventSeq + 1}
 	m.acks = append(m.acks, func() {
 		welcome.Now = s.Line.Now()
-		msg.welcome <- welcome
+		msg.Welcome <- welcome
 	})
 	return s, effects
 }
@@ -159,32 +161,32 @@ func (m *Machine) adopted(s State) Effect {
 	return m.happened(s, "adopted", "the daemon was started again; the agent goes on as it was")
 }
 
-func (m *Machine) started(s State) Started {
+func (m *Machine) started(s State) record.Started {
 	t := s.Cell.Task
 	setup, images := 0.0, 0.0
 	if !s.BegunAt.IsZero() {
 		setup, images = seconds(s.StartedAt.Sub(s.BegunAt)), seconds(s.ImagesAt.Sub(s.BegunAt))
 	}
 	names, source := scoring.Manifest(t, s.Reference)
-	return Started{
+	return record.Started{
 		Trial: s.ID, Try: s.Try, Deadline: s.Deadline, Task: t.Name, Agent: s.Cell.Agent.Title(),
 		Model: s.Cell.Agent.Model, Attempt: s.Cell.Attempt,
 		Images:   map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID},
-		Limits:   LimitsRecord{t.Work.CPUs, t.Work.Memory, t.Work.PIDs, t.Work.Disk},
-		Manifest: ManifestRecord{source, len(names)}, SetupS: max(setup, 0), ImagesS: max(images, 0),
+		Limits:   record.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
+		Manifest: record.Manifest{Source: source, Tests: len(names)}, SetupS: max(setup, 0), ImagesS: max(images, 0),
 	}
 }
 
 // handleEvent stores an event of the guest. One that is stored already is answered again.
-func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
-	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.stored) })
-	e := msg.event
+func (m *Machine) handleEvent(s State, msg link.Message) (State, []Effect) {
+	m.acks = append(m.acks, func() { fault.Reached(fault.GuestHeard); close(msg.Stored) })
+	e := msg.Event
 	if s.Phase != Running || e.Seq <= s.EventSeq || e.Seq > maxGuestEvents {
 		return s, nil
 	}
 	s.EventSeq = e.Seq
 	switch e.Type {
-	case guest.EventStarted:
+	case protocol.EventStarted:
 		if e.Count == 0 {
 			return s, nil
 		}
@@ -193,13 +195,13 @@ func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 		if reason == "" {
 			reason = ReasonAgentExit
 		}
-		return s, []Effect{{"trial.resumed", Resumed{s.ID, s.Resumes, s.LastExit, reason}}}
-	case guest.EventExited:
+		return s, []Effect{{"trial.resumed", record.Resumed{Trial: s.ID, Count: s.Resumes, ExitCode: s.LastExit, Reason: reason}}}
+	case protocol.EventExited:
 		s.LastExit = e.ExitCode
 		return s, nil
-	case guest.EventEnded:
+	case protocol.EventEnded:
 		return m.ended(s, e), nil
-	case guest.EventTrouble:
+	case protocol.EventTrouble:
 		if slices.Contains(flagged, e.Reason) {
 			s.Flags = appendOnce(s.Flags, e.Reason)
 		}
@@ -209,7 +211,7 @@ func (m *Machine) handleEvent(s State, msg message) (State, []Effect) {
 }
 
 // flagged are the troubles that say something of what the agent is worth: what it ran into.
-var flagged = []string{guest.TroubleOOM, guest.TroublePIDs, guest.TroubleZombies}
+var flagged = []string{protocol.TroubleOOM, protocol.TroublePIDs, protocol.TroubleZombies}
 
 // shellSays explains the exit codes with which a shell ends that cannot run a command.
 func shellSays(detail string) string {
@@ -223,14 +225,14 @@ func shellSays(detail string) string {
 }
 
 // ended takes the agent's end from the guest's word.
-func (m *Machine) ended(s State, e *guest.Event) State {
+func (m *Machine) ended(s State, e *protocol.Event) State {
 	s.Detail = e.Detail
 	switch e.Reason {
-	case guest.EndedDeadline:
+	case protocol.EndedDeadline:
 		s.Reason, s.TimedOut = ReasonDeadline, true
-	case guest.EndedIdle:
+	case protocol.EndedIdle:
 		s.Reason = ReasonIdle
-	case guest.EndedError:
+	case protocol.EndedError:
 		s.Reason, s.Crashed = ReasonAgent, true
 		if s.Detail != "" {
 			s.Detail += shellSays(s.Detail)
@@ -239,7 +241,7 @@ func (m *Machine) ended(s State, e *guest.Event) State {
 	default:
 		s.Reason = ReasonAgentExit
 	}
-	s.Outage = m.outage(s.Crashed || e.Reason == guest.EndedExit && s.LastExit != 0)
+	s.Outage = m.outage(s.Crashed || e.Reason == protocol.EndedExit && s.LastExit != 0)
 	s.EndedAt, s.Phase = endOf(s, e.Time), Closing
 	return s
 }
@@ -295,7 +297,7 @@ func endOf(s State, at time.Time) time.Time {
 func (m *Machine) happened(s State, event, detail string) Effect { return happened(s, event, detail) }
 
 func happened(s State, event, detail string) Effect {
-	return Effect{"trial.event", Happened{s.ID, event, clip(detail, 2000)}}
+	return Effect{"trial.event", record.Happened{Trial: s.ID, Event: event, Detail: clip(detail, 2000)}}
 }
 
 func clip(text string, n int) string {
@@ -352,18 +354,18 @@ func (m *Machine) rouse(ctx context.Context, s State) {
 
 // forgotten tells once that the log has got longer than what is kept of it.
 func (m *Machine) forgotten(s State) []Effect {
-	if m.handle.short || !m.handle.log.dropped() {
+	if m.handle.short || !m.handle.log.Dropped() {
 		return nil
 	}
 	m.handle.short = true
-	return []Effect{m.happened(s, guest.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
+	return []Effect{m.happened(s, protocol.TroubleLogTruncated, "of the agent's log the first 512 MiB are kept, and the last")}
 }
 
 // silence tells once that a guest which should speak every few seconds does not, and once
 // that it does again. It is the first process of a container that runs: what keeps it silent
 // (a frozen container, a machine without air) may pass, and ends no trial.
 func (m *Machine) silence(s State) []Effect {
-	quiet := time.Since(*m.handle.heard.Load())
+	quiet := time.Since(m.handle.heard())
 	if m.handle.mute == (quiet > guestSilence) {
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"github.com/assayd/assayd/runtime/gateway"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 )
 
 // ask has the agent ask its model once, as it does in its container.
 func (g *scripted) ask(ctx context.Context) error {
-	socket, _ := g.HostPath(guest.JudgeSocket)
+	socket, _ := g.HostPath(protocol.JudgeSocket)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
@@ -60,9 +60,9 @@ func TestATryThatWasKilledHasItsTrajectory(t *testing.T) {
 			b.play(func(ctx context.Context, g *scripted) int {
 				g.hello(ctx)
 				asked <- g.ask(ctx)
-				g.event(ctx, guest.Event{Seq: 1, Type: guest.EventStarted})
+				g.event(ctx, protocol.Event{Seq: 1, Type: protocol.EventStarted})
 				if tt.reason == ReasonDeadline {
-					g.event(ctx, guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedDeadline})
+					g.event(ctx, protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedDeadline})
 				}
 				<-ctx.Done()
 				return 137

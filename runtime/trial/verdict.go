@@ -18,7 +18,8 @@ import (
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/judge/scoring"
-	"github.com/assayd/assayd/runtime/task"
+	"github.com/assayd/assayd/runtime/trial/trydir"
+	"github.com/assayd/assayd/runtime/trial/tryrounds"
 )
 
 // verdict decides what the trial is worth and reports it. Cleaning comes after.
@@ -107,8 +108,8 @@ func decide(s State, subs []round.Submission) Finished {
 	if ok {
 		counts = best.Report
 	}
-	if ok && hasPrivate(s.Cell.Task) { // what the agent was told about does not say what it is worth
-		counts = privately(all, best.Round)
+	if ok && tryrounds.HasPrivate(s.Cell.Task) { // what the agent was told about does not say what it is worth
+		counts = tryrounds.Privately(all, best.Round)
 	}
 	decideStatus(&f, s, subs, counts, ok)
 	applyMixed(&f, s)
@@ -121,11 +122,6 @@ func decide(s State, subs []round.Submission) Finished {
 		f.Flags = []string{}
 	}
 	return f
-}
-
-// OfTry are the rounds of one try of a trial.
-func OfTry(subs []round.Submission, try int) []round.Submission {
-	return slices.DeleteFunc(slices.Clone(subs), func(s round.Submission) bool { return s.Try != try })
 }
 
 func count(f *Finished, sub round.Submission) {
@@ -147,7 +143,7 @@ func decideStatus(f *Finished, s State, subs []round.Submission, counts *round.R
 	switch {
 	case s.Failure != "":
 		f.Status = s.Failure
-	case s.Outage != "" && !resolves(counts, ok): // it had nobody to think for it
+	case s.Outage != "" && !tryrounds.Resolves(counts, ok): // it had nobody to think for it
 		f.Status, f.Reason, f.Detail = InfraError, ReasonProvider, s.Outage
 	case single(s) && (s.Crashed || s.TimedOut): // whatever it left is not what it handed in
 		f.Status = AgentError
@@ -158,72 +154,25 @@ func decideStatus(f *Finished, s State, subs []round.Submission, counts *round.R
 		}
 	case ok && counts.NotRun:
 		f.Status, f.Reason, f.Detail = TestError, ReasonJudge, counts.Problem
-	case resolves(counts, ok):
+	case tryrounds.Resolves(counts, ok):
 		f.Status = Resolved
-	case lastFailed(subs):
+	case tryrounds.LastFailed(subs):
 		f.Status, f.Reason = InfraError, ReasonJudge
 		f.Detail = subs[len(subs)-1].Report.Problem
-	case !ok && unjudgeable(s.Cell.Task):
+	case !ok && tryrounds.Unjudgeable(s.Cell.Task):
 		f.Status = TestError
-	case neverRan(subs):
+	case tryrounds.NeverRan(subs):
 		f.Status, f.Reason = TestError, ReasonJudge
 		f.Detail = subs[len(subs)-1].Report.Problem
-	case s.Cell.Agent.Solves() && unusable(subs, counts, ok) != "":
+	case s.Cell.Agent.Solves() && tryrounds.Unusable(subs, counts, ok) != "":
 		f.Status, f.Reason = TestError, ReasonJudge
-		f.Detail = "the task's own solution could not be judged: " + unusable(subs, counts, ok)
+		f.Detail = "the task's own solution could not be judged: " + tryrounds.Unusable(subs, counts, ok)
 	case s.Crashed:
 		f.Status = AgentError
 	default:
 		f.Status = Unresolved
-		f.Detail = cmp.Or(f.Detail, unusable(subs, counts, ok))
+		f.Detail = cmp.Or(f.Detail, tryrounds.Unusable(subs, counts, ok))
 	}
-}
-
-// resolves reports whether what counts is a pass of everything.
-func resolves(counts *round.Report, ok bool) bool {
-	return ok && counts != nil && counts.Valid && !counts.Tampered && counts.PassRate == 1
-}
-
-// unusable says why nothing that was judged counts: what the report has to say that does, if
-// it is not valid, else the last round where no round is. "" = something counts, or there is
-// no round.
-func unusable(subs []round.Submission, counts *round.Report, ok bool) string {
-	switch {
-	case ok && counts.Valid || !ok && len(subs) == 0:
-		return ""
-	case !ok:
-		counts = subs[len(subs)-1].Report
-	}
-	if counts == nil || counts.Tampered || counts.Valid {
-		return ""
-	}
-	return cmp.Or(counts.Problem, "the grader calls it invalid")
-}
-
-// unjudgeable reports whether a task does not say how it is judged.
-func unjudgeable(t task.Task) bool {
-	j := t.Judge
-	return j.Command.Empty() && !j.Staged() && j.Game == "" && !scoring.ByCommands(t)
-}
-
-// lastFailed reports whether the machinery of the judge failed on the last round: what
-// the trial is worth is not known then.
-func lastFailed(subs []round.Submission) bool {
-	if len(subs) == 0 {
-		return false
-	}
-	r := subs[len(subs)-1].Report
-	return r != nil && r.Status == round.StatusError
-}
-
-// neverRan reports whether in no round the judge command could even be started.
-func neverRan(subs []round.Submission) bool {
-	for _, s := range subs {
-		if s.Report == nil || !s.Report.NotRun {
-			return false
-		}
-	}
-	return len(subs) > 0
 }
 
 // Outcomes tells of each declared test whether it passed in the report.
@@ -244,7 +193,7 @@ func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 
 
 // logRecord names the agent's log; nil when there is none.
 func logRecord(stateDir string, s State) *FileRecord {
-	return fileRecord(stateDir, LogFile(stateDir, s.ID, s.Try))
+	return fileRecord(stateDir, trydir.Of(stateDir, s.ID, s.Try).Log())
 }
 
 // fileRecord names a file below the state directory; nil when there is none.
@@ -303,7 +252,7 @@ func (m *Machine) tidy(ctx context.Context, s State) error {
 		return err
 	}
 	fault.Reached(fault.ContainerRemoved)
-	return RemoveFolder(m.host.StateDir, s.ID, s.Try)
+	return m.host.dir(s).Remove()
 }
 
 // Restarted is the state of the next try of a trial whose last one did not count, or was

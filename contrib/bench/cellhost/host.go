@@ -29,7 +29,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store/blob"
 	"github.com/assayd/assayd/runtime/container"
 	"github.com/assayd/assayd/runtime/container/containertest"
-	"github.com/assayd/assayd/runtime/guest"
+	"github.com/assayd/assayd/runtime/guest/protocol"
 	"github.com/assayd/assayd/runtime/image"
 	"github.com/assayd/assayd/runtime/judge"
 	"github.com/assayd/assayd/runtime/judge/round"
@@ -165,15 +165,15 @@ func (h *Host) play(ctx context.Context, c *containertest.FakeContainer) int {
 }
 
 func (h *Host) work(ctx context.Context, c *containertest.FakeContainer) error {
-	to, _ := c.HostPath(guest.GuestSocket)
-	judges, _ := c.HostPath(guest.JudgeSocket)
+	to, _ := c.HostPath(protocol.GuestSocket)
+	judges, _ := c.HostPath(protocol.JudgeSocket)
 	told, d := client.OverSocket(to), &client.Judge{Client: client.OverSocket(judges)}
 	defer told.CloseIdleConnections()
 	defer d.CloseIdleConnections()
-	if err := insist(ctx, &told, "/v1/hello", guest.Hello{Version: guest.Version}); err != nil {
+	if err := insist(ctx, &told, "/v1/hello", protocol.Hello{Version: protocol.Version}); err != nil {
 		return err
 	}
-	if err := insist(ctx, &told, "/v1/event", guest.Event{Seq: 1, Type: guest.EventStarted}); err != nil {
+	if err := insist(ctx, &told, "/v1/event", protocol.Event{Seq: 1, Type: protocol.EventStarted}); err != nil {
 		return err
 	}
 	for n := range 3 {
@@ -186,7 +186,7 @@ func (h *Host) work(ctx context.Context, c *containertest.FakeContainer) error {
 		}
 	}
 	c.WriteFile("/workspace/src/number", []byte("2"))
-	return insist(ctx, &told, "/v1/event", guest.Event{Seq: 2, Type: guest.EventEnded, Reason: guest.EndedExit})
+	return insist(ctx, &told, "/v1/event", protocol.Event{Seq: 2, Type: protocol.EventEnded, Reason: protocol.EndedExit})
 }
 
 // Started starts the parts and returns the CPU that this process took until they were ready and so

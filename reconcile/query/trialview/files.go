@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,8 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // FileInfo is a file of a trial that can be read as a whole.
@@ -136,7 +137,7 @@ func (r *Trials) fileOfTry(s trial.State, try int, kind string) (f FileInfo, ok 
 		f.Bytes = int64(len(s.Prompt()))
 		return f, try == s.Try, nil // what an earlier one was told is not kept
 	case FileLog:
-		log, end, err := trial.OpenLog(trial.LogFile(r.stateDir, s.ID, try), 0)
+		log, end, err := agentlog.Read(trydir.Of(r.stateDir, s.ID, try).Log(), 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			return f, false, nil
 		}
@@ -165,13 +166,14 @@ func (r *Trials) fileOfTry(s trial.State, try int, kind string) (f FileInfo, ok 
 
 // pathOfTry is where a file of a try lies that is one file.
 func (r *Trials) pathOfTry(id string, try int, kind string) string {
+	dir := trydir.Of(r.stateDir, id, try)
 	switch kind {
 	case FileTranscript:
-		return trial.TranscriptOf(r.stateDir, id, try)
+		return dir.Transcript()
 	case FileTrajectory:
-		return filepath.Join(filepath.Dir(trial.TranscriptOf(r.stateDir, id, try)), trial.TrajectoryFile)
+		return dir.Trajectory()
 	}
-	return trial.PatchFile(r.stateDir, id, try)
+	return dir.Patch()
 }
 
 // blobOf is the digest of a file of a round; "" = there is none.
@@ -279,7 +281,7 @@ func (r *Trials) openFileOfTry(s trial.State, try int, kind string) (f FileInfo,
 	case FilePrompt:
 		return f, io.NopCloser(strings.NewReader(s.Prompt())), nil
 	case FileLog:
-		file, f.Bytes, err = trial.OpenLog(trial.LogFile(r.stateDir, s.ID, try), 0)
+		file, f.Bytes, err = agentlog.Read(trydir.Of(r.stateDir, s.ID, try).Log(), 0)
 	default:
 		file, err = os.Open(r.pathOfTry(s.ID, try, kind))
 	}

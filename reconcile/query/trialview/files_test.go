@@ -17,6 +17,7 @@ import (
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/task"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // fixture is a store with a trial that has files.
@@ -50,10 +51,10 @@ func keptFiles(t *testing.T, rounds int) (h *fixture, id string) {
 	write := func(path, text string) {
 		check(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)))
 	}
-	write(trial.LogFile(h.store.Dir(), id, 1), "the first log")
-	write(trial.LogFile(h.store.Dir(), id, 2), "the second log")
-	write(trial.TranscriptOf(h.store.Dir(), id, 2), "{}\n")
-	write(trial.PatchFile(h.store.Dir(), id, 2), "--- a\n")
+	write(trydir.Of(h.store.Dir(), id, 1).Log(), "the first log")
+	write(trydir.Of(h.store.Dir(), id, 2).Log(), "the second log")
+	write(trydir.Of(h.store.Dir(), id, 2).Transcript(), "{}\n")
+	write(trydir.Of(h.store.Dir(), id, 2).Patch(), "--- a\n")
 	archive, output := h.blob("an archive"), h.blob("an output")
 	gone := fmt.Sprintf("%064x", 1)
 	check(t, h.store.Do(t.Context(), func(tx *store.Tx) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/reconcile/store/storetest"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 const (
@@ -33,7 +33,7 @@ func longTranscript(t *testing.T, s *store.Store) (id string) {
 	check(t, s.View(t.Context(), func(tx *store.Tx) error {
 		return tx.EachCellShort("run.r", 1, func(c store.CellShort) error { id = c.Trial; return nil })
 	}))
-	path := trial.TranscriptOf(s.Dir(), id, 1)
+	path := trydir.Of(s.Dir(), id, 1).Transcript()
 	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	w, err := transcript.Create(path, 1<<30)
 	check(t, err)

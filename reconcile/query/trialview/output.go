@@ -13,7 +13,8 @@ import (
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/reconcile/store"
 	"github.com/assayd/assayd/runtime/judge/round"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/agentlog"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // Output is what the judge command wrote in a round of a trial, or of a session without
@@ -52,7 +53,7 @@ func (r *Trials) Output(ctx context.Context, id, roundName string) (io.ReadClose
 	return nil, history.Unknown("%s has no round %q; its rounds are %s", id, roundName, strings.Join(rounds, ", "))
 }
 
-// OpenLog reads the log of a trial's try from offset on (trial.OpenLog); try 0 is the last one.
+// OpenLog reads the log of a trial's try from offset on (agentlog.Read); try 0 is the last one.
 // Over says that the try prints nothing more. While there is no log it is an error that is
 // os.ErrNotExist.
 func (r *Trials) OpenLog(ctx context.Context, id string, try int, offset int64) (log io.ReadCloser, end int64, over bool, err error) {
@@ -76,7 +77,7 @@ func (r *Trials) OpenLog(ctx context.Context, id string, try int, offset int64) 
 	if err != nil {
 		return nil, offset, false, err
 	}
-	log, end, err = trial.OpenLog(trial.LogFile(r.stateDir, id, try), offset)
+	log, end, err = agentlog.Read(trydir.Of(r.stateDir, id, try).Log(), offset)
 	return log, end, over, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/round"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/mixedruns"
 )
 
 // TrialStatus is the state of one trial.
@@ -38,7 +39,7 @@ type TrialStatus struct {
 	Best     string       `json:"best,omitempty"`    // round
 	Flags    []string     `json:"flags,omitempty"`
 	// What mixed runs have shown of the deciding rounds; nil = there is no verdict, or none were wanted.
-	Decoys *trial.DecoyRecord `json:"decoys,omitempty"`
+	Decoys *mixedruns.Record `json:"decoys,omitempty"`
 	// Extended is what the trial came to beyond the declared deadline; nil = there is no verdict, or it did not go on.
 	Extended *trial.Extended `json:"extended,omitempty"`
 	// What the try has spent on models, and what it may; nil = it has none, or no budget.

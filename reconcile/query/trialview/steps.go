@@ -12,7 +12,7 @@ import (
 	"github.com/assayd/assayd/reconcile/history"
 	"github.com/assayd/assayd/reconcile/request"
 	"github.com/assayd/assayd/runtime/gateway/transcript"
-	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/trydir"
 )
 
 // StepQuery says which steps of a trial are asked for.
@@ -57,7 +57,7 @@ func (r *Trials) Steps(ctx context.Context, id string, q StepQuery) (p StepPage,
 		q.Try = s.Try
 	}
 	p.Start = s.StartedAt
-	path := trial.TranscriptOf(r.stateDir, id, q.Try)
+	path := trydir.Of(r.stateDir, id, q.Try).Transcript()
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
+
+	"github.com/assayd/assayd/runtime/fault"
 )
 
 // Info is what a trajectory says of its trial.
@@ -18,6 +21,36 @@ type Info struct {
 	Model   string
 	Effort  string
 	Extra   map[string]any
+}
+
+// WriteTrajectory makes the file named whole of the transcript in the file named from, as Trajectory does. It
+// appears whole or not at all. Where there is no transcript, or no step in it, there is no file.
+func WriteTrajectory(whole, from string, info Info) error {
+	transcript, err := os.Open(from)
+	if os.IsNotExist(err) {
+		return nil // the agent never began
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = transcript.Close() }()
+	if err := fault.Err(fault.WriteTrajectory); err != nil {
+		return err
+	}
+	partial := whole + ".partial"
+	to, err := os.Create(partial)
+	if err != nil {
+		return err
+	}
+	steps, err := Trajectory(to, transcript, info)
+	if cerr := to.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil || steps == 0 {
+		_ = os.Remove(partial)
+		return err
+	}
+	return os.Rename(partial, whole)
 }
 
 // Trajectory writes what a transcript tells as an ATIF v1.7 document, the format of Harbor
