@@ -126,7 +126,7 @@ func (e *env) evaluate(ctx context.Context, ask evaluate.Evaluation, archive str
 		}
 		defer func() { _ = f.Close() }() // only read
 		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return usage{fmt.Errorf("read the archive: %s is a folder; to judge what is in it: tar c -C %s . | assayd eval --archive - …", archive, archive)}
+			return usage{fmt.Errorf("read the archive: %s is a folder; to judge its content: tar c -C %s . | assayd eval --archive - …", archive, archive)}
 		}
 		ask.Archive = f
 	}

@@ -85,7 +85,7 @@ func (e *env) throttle() *cobra.Command {
 func (e *env) resume() *cobra.Command {
 	dry := false
 	cmd := &cobra.Command{
-		Use: "resume TARGET", Short: "Lift a pause", Args: one("what was paused"),
+		Use: "resume TARGET", Short: "Lift a pause", Args: one("one target of a pause"),
 		RunE: func(cmd *cobra.Command, args []string) error { return e.lift(cmd, args[0], hold.Pause, dry) },
 	}
 	addDry(cmd, &dry)

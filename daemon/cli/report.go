@@ -20,7 +20,7 @@ func (e *env) numbers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "report RUN…", Short: "Show what runs have come to, in numbers", Args: some("runs, as run.nightly, or run.nightly.e2 for an execution of it"),
 		Long: `report shows what the last execution of each run has come to, or the named one: rates and scores with their
-95 % intervals, by agent and by time. infra_error, setup_error, sanity_fail and cancelled are shown and in no denominator.`,
+95 % intervals, by agent and by time. infra_error, setup_error, sanity_fail and cancelled are shown, and are in no rate.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, done, err := e.connect(cmd.Context(), true)
 			if err != nil {

@@ -347,7 +347,7 @@ func (n *notifier) insist(ctx context.Context, do func() error) {
 			return
 		}
 		if ctx.Err() == nil {
-			n.log.Warn("store what has been sent; it is tried again", "error", err)
+			n.log.Warn("store the cursor of a notifier; it is tried again", "error", err)
 		}
 		again.Wait(ctx)
 	}

@@ -105,7 +105,7 @@ func (k *Orders) Load(ctx context.Context) error {
 	for key, text := range kept {
 		var o Order
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			return fmt.Errorf("read what was asked of %s: %w", key[len(orderKeys):], err)
+			return fmt.Errorf("read the order to %s: %w", key[len(orderKeys):], err)
 		}
 		k.all[key[len(orderKeys):]] = o
 	}

@@ -263,7 +263,7 @@ func (r *Evaluator) judgeOnce(ctx context.Context, session round.Session, e Eval
 		if err != nil {
 			after, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpTime)
 			defer cancel()
-			err = errors.Join(err, j.Abandon(after, session.Trial, evalTry, "nobody waits for it any more"))
+			err = errors.Join(err, j.Abandon(after, session.Trial, evalTry, "it is not needed any more"))
 		}
 	}()
 	kind := round.KindManual

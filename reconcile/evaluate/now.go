@@ -35,7 +35,7 @@ func (r *Evaluator) AsItIsNow(ctx context.Context, set *config.Set, e Evaluation
 		return fresh, nil, nil
 	}
 	return set, config.Diagnostics{{
-		Severity: config.Warning, Summary: "Judged by what was accepted earlier", Detail: fmt.Sprintf("%s %s.", b.Path, why),
+		Severity: config.Warning, Summary: "Judged by the spec that was accepted earlier", Detail: fmt.Sprintf("%s %s.", b.Path, why),
 		File: b.Path, Path: b.Path, Context: fmt.Sprintf("%s %q", b.Kind, b.Name),
 	}}, nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNeedsEngine says that only a process with a container engine can do something.
-var ErrNeedsEngine = errors.New("it takes a container engine to tell what was changed")
+var ErrNeedsEngine = errors.New("only a process with a container engine can tell the changes")
 
 // Patch is what a trial has changed, as a unified diff to the tree that its agent began with:
 // in single mode the patch that was judged, else what the archive of its best round, or of its

@@ -80,7 +80,7 @@ func declared(tx *store.Tx, r *RunRecord) (err error) {
 		}
 		var c config.Compiled
 		if err := json.Unmarshal(f.Compiled, &c); err != nil {
-			return fmt.Errorf("read what was accepted of %s: %w", f.Path, err)
+			return fmt.Errorf("read the accepted spec of %s: %w", f.Path, err)
 		}
 		for _, run := range c.Blocks.Runs {
 			if run.Address() == r.Address {

@@ -405,7 +405,7 @@ func (b *Mining) noted() (map[github.Ref]string, error) {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look what is noted as decided: %w", err)
+		return nil, fmt.Errorf("look for the decision that is noted: %w", err)
 	}
 	for _, pr := range prs {
 		noted[pr.Ref] = pr.Class

@@ -234,7 +234,7 @@ func (p *Compiler) repinned(now config.Compiled, was plan.PinnedFile) (config.Co
 func (p *Compiler) keep(c config.Compiled) (plan.PinnedFile, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
-		return plan.PinnedFile{}, fmt.Errorf("encode what is pinned of %s: %w", c.Path, err)
+		return plan.PinnedFile{}, fmt.Errorf("encode the pinned content of %s: %w", c.Path, err)
 	}
 	sum := sha256.Sum256(data)
 	one := plan.PinnedFile{Hash: c.Hash, Content: plan.ContentHash(c.Content()), Key: hex.EncodeToString(sum[:])}

@@ -231,7 +231,7 @@ func CompileTask(s config.Selected) (task.Task, error) {
 	}
 	var t task.Task
 	if err := json.Unmarshal(s.Imported.Task, &t); err != nil {
-		return t, fmt.Errorf("task %q of %s: read what was imported: %w", s.Name(), s.Benchmark.Address(), err)
+		return t, fmt.Errorf("task %q of %s: read the imported task: %w", s.Name(), s.Benchmark.Address(), err)
 	}
 	t.Benchmark = cmp.Or(t.Benchmark, s.Benchmark.Name)
 	t.Judge.Decoys = mixedRuns(t, &s.Decoys)

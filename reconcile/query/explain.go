@@ -167,7 +167,7 @@ func suspicious(counts map[string]int, done int) (all []Finding) {
 		advice string
 	}{
 		{trial.InfraError, "were lost to the machine or the model provider", "look at the reasons below, then at assayd doctor; assayd retry gives them another try"},
-		{trial.SetupError, "could not be set up", "the detail of one of them says what is missing in the image or the agent"},
+		{trial.SetupError, "could not be set up", "the detail of one of them says what the image or the agent lacks"},
 		{trial.SanityFail, "have a task that does not judge its own reference as it should", "check the task: assayd task check"},
 		{trial.AgentError, "ended because the agent failed", "look at the log of one of them"},
 		{trial.TestError, "have a judge command that did not run to its end", "look at the output of one of their rounds"},

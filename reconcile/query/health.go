@@ -164,7 +164,7 @@ func specFindings(now *snapshot.Snapshot) (all []HealthFinding) {
 		}
 		what := "is rejected: nothing of it is in force"
 		if f.Status == config.Frozen {
-			what = "is rejected: what was accepted of it before stays in force"
+			what = "is rejected: the version that was accepted before stays in force"
 		}
 		all = append(all, HealthFinding{Severity: "warning", Rule: RuleSpecs, Address: f.Display, What: f.Display + " " + what + ".", Advice: "the page of specs, or assayd validate, says where it is wrong"})
 	}

@@ -241,7 +241,7 @@ func closed(s trial.State, role string) error {
 	again := fmt.Sprintf("in %s, and start the trial once more with: assayd rerun %s", s.Spec, s.ID)
 	switch {
 	case s.Phase != trial.Done:
-		return fmt.Errorf("trial %s is under way, and who enters its container can change what it is scored by: wait for its end, or end it with: assayd cancel %s", s.ID, s.ID)
+		return fmt.Errorf("trial %s is under way, and a shell in its container can change its score. Wait for its end, or end it with: assayd cancel %s", s.ID, s.ID)
 	case !s.MayKeep():
 		return fmt.Errorf(`trial %s has no container: its run has keep = "never". Set keep = "always" %s`, s.ID, again)
 	case s.Container == "":

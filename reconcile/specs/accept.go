@@ -85,7 +85,7 @@ func (s *Source) otherFiles(set *config.Set) (other []config.FileState) {
 func keepFile(tx *store.Tx, c config.Compiled, now time.Time) error {
 	compiled, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("encode what was accepted of %s: %w", c.Path, err)
+		return fmt.Errorf("encode the accepted spec of %s: %w", c.Path, err)
 	}
 	return tx.PutFile(store.FileRow{Path: c.Path, Root: c.Root, Hash: c.Hash, Compiled: compiled, AcceptedAt: now})
 }

@@ -122,7 +122,7 @@ func accepted(ctx context.Context, kept *store.Store) (config.Previous, error) {
 		for _, row := range rows {
 			var c config.Compiled
 			if err := json.Unmarshal(row.Compiled, &c); err != nil {
-				return fmt.Errorf("read what was accepted of %s: %w", row.Path, err)
+				return fmt.Errorf("read the accepted spec of %s: %w", row.Path, err)
 			}
 			previous[row.Path] = c
 		}
@@ -170,7 +170,7 @@ func (s *Source) scanRoots(previous config.Previous, known bool) (inputs []confi
 	if !slices.Equal(trouble, s.trouble) {
 		s.trouble = trouble
 		for _, place := range trouble {
-			s.o.Log.Warn("a place for specs cannot be looked at; what was accepted there stays", "place", place)
+			s.o.Log.Warn("a place for specs cannot be read; the specs that were accepted there stay", "place", place)
 		}
 	}
 	return inputs, emptied, sights

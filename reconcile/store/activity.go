@@ -53,7 +53,7 @@ func (t *Tx) AddActivity(x ActivityRow) error {
 func (t *Tx) ActivityBefore(before int64, limit int) ([]ActivityRow, error) {
 	rows, err := list(t, scanActivity, "SELECT n, at, action, target, by, via, reason FROM activity WHERE n < ? OR ? = 0 ORDER BY n DESC LIMIT ?", before, before, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read what was asked for: %w", err)
+		return nil, fmt.Errorf("read the activity: %w", err)
 	}
 	return rows, nil
 }

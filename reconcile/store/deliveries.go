@@ -50,7 +50,7 @@ func scanDelivery(r row) (d Delivery, err error) {
 func (t *Tx) Delivery(name string) (Delivery, error) {
 	d, err := one(t, scanDelivery, "SELECT name, n, state, failing, why FROM deliveries WHERE name = ?", name)
 	if err != nil {
-		return d, fmt.Errorf("read what was delivered to %q: %w", name, err)
+		return d, fmt.Errorf("read the deliveries to %q: %w", name, err)
 	}
 	return d, nil
 }
@@ -74,7 +74,7 @@ func (t *Tx) PutDelivery(d Delivery) error {
 		ON CONFLICT (name) DO UPDATE SET n = excluded.n, state = excluded.state, failing = excluded.failing, why = excluded.why`,
 		d.Name, d.N, d.State, nanos(d.Failing), string(t.store.encoder.Text([]byte(d.Why))))
 	if err != nil {
-		return fmt.Errorf("store what was delivered to %q: %w", d.Name, err)
+		return fmt.Errorf("store the delivery to %q: %w", d.Name, err)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (t *Tx) PutDelivery(d Delivery) error {
 // DropDelivery forgets how far one has got; one that is not there is fine.
 func (t *Tx) DropDelivery(name string) error {
 	if _, err := t.exec("DELETE FROM deliveries WHERE name = ?", name); err != nil {
-		return fmt.Errorf("forget what was delivered to %q: %w", name, err)
+		return fmt.Errorf("forget the deliveries to %q: %w", name, err)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (t *Tx) DropDelivery(name string) error {
 func (t *Tx) Deliveries() ([]Delivery, error) {
 	all, err := list(t, scanDelivery, "SELECT name, n, state, failing, why FROM deliveries ORDER BY name")
 	if err != nil {
-		return nil, fmt.Errorf("read what was delivered: %w", err)
+		return nil, fmt.Errorf("read the deliveries: %w", err)
 	}
 	return all, nil
 }

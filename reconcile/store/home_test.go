@@ -32,7 +32,7 @@ func TestACopiedStateIsRefusedWhileTheOldOneIsThere(t *testing.T) {
 	for _, readOnly := range []bool{true, false} {
 		_, err := owner(copied, readOnly)
 		if c, ok := errors.AsType[*statedir.CopiedError](err); !ok || c.From != old || c.Dir != copied ||
-			!strings.Contains(err.Error(), "copied from "+old+", which still uses it: remove "+copied+" to begin anew") {
+			!strings.Contains(err.Error(), "copied from "+old+", which still uses it: remove "+copied+" to begin again") {
 			t.Errorf("read only %t: %v", readOnly, err)
 		}
 		if after, _ := os.ReadFile(filepath.Join(copied, databaseName)); readOnly && string(after) != string(before) {

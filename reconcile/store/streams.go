@@ -202,7 +202,7 @@ func (t *Tx) UnwrittenLines(limit int) ([]Unwritten, error) {
 		`SELECT s.spec, s.path, s.last - s.written, l.data FROM streams s JOIN lines l ON l.spec = s.spec AND l.seq = s.written + 1
 		WHERE s.written < s.last ORDER BY s.id LIMIT ?`, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read what is not written of streams: %w", err)
+		return nil, fmt.Errorf("read the lines of streams that are not written: %w", err)
 	}
 	return all, nil
 }

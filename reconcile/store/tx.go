@@ -51,7 +51,7 @@ func (t *Tx) MetaBelow(prefix string) (map[string]string, error) {
 		return p, r.Scan(&p.key, &p.value)
 	}, "SELECT key, value FROM meta WHERE key > ? AND key < ?", prefix, prefix[:len(prefix)-1]+"0") // the sign after the slash
 	if err != nil {
-		return nil, fmt.Errorf("read what is stored under %q: %w", prefix, err)
+		return nil, fmt.Errorf("read the value of %q: %w", prefix, err)
 	}
 	all := make(map[string]string, len(rows))
 	for _, p := range rows {

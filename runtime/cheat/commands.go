@@ -64,7 +64,7 @@ func (s *search) writes(where string, c command) {
 // wroteAll looks at files that are written with the same content, "" = one that is not known.
 func (s *search) wroteAll(where string, names []string, dir, content string) {
 	for i, name := range names {
-		if i > 0 && !s.again(where, "what is written to "+name, content) {
+		if i > 0 && !s.again(where, "text that is written to "+name, content) {
 			content = ""
 		}
 		s.wrote(where, name, dir, content)

@@ -45,7 +45,7 @@ func requested(q *http.Request) (destination, error) {
 	case q.Method == http.MethodConnect:
 		return parse(q.RequestURI, 0)
 	case q.URL.Scheme == "https":
-		return destination{}, refuse("https is reached with CONNECT, so that nobody in between can read it")
+		return destination{}, refuse("https is reached with CONNECT, so that it cannot be read on the way")
 	case q.URL.Scheme != "http":
 		return destination{}, refuse("only CONNECT host:port and http://host/path are understood")
 	case q.URL.User != nil:

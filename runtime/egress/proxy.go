@@ -100,7 +100,7 @@ func (p *Proxy) begin() bool {
 }
 
 var (
-	errClosed = errors.New("the trial is over, or its daemon begins anew: try again later")
+	errClosed = errors.New("the trial is over, or its daemon starts again: try again later")
 	errBusy   = fmt.Errorf("%d connections are open, and a trial has no more: close some and try again", maxExchanges)
 )
 

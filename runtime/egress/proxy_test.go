@@ -29,7 +29,7 @@ func TestARefusalSaysWhatMayBeReached(t *testing.T) {
 		"CONNECT 151.101.0.223:443":          "151.101.0.223:443 is not among what this task may reach: " + list,
 		"CONNECT pypi.example:80":            "pypi.example:80 is not among what this task may reach: " + list,
 		"GET http://pypi.example/simple":     "pypi.example:80 is not among what this task may reach: " + list,
-		"GET https://pypi.example/":          "refused: https is reached with CONNECT, so that nobody in between can read it; this task may reach: " + list,
+		"GET https://pypi.example/":          "refused: https is reached with CONNECT, so that it cannot be read on the way; this task may reach: " + list,
 		"CONNECT me:word@pypi.example:443":   "refused: a user name has no place before the host; this task may reach: " + list,
 		"CONNECT 0x7f.1:443":                 `refused: host "0x7f.1": it is neither a name nor an address in its usual form; this task may reach: ` + list,
 		"CONNECT pypi.example:https":         "", // no request at all

@@ -67,7 +67,7 @@ func (x *exchange) reserve() *refusal {
 	}
 }
 
-var errCrowded = errors.New("what is left of the budget is kept for requests that are under way")
+var errCrowded = errors.New("the rest of the budget is kept for requests that are under way")
 
 // mostUSD is what the bound costs, +Inf where there is no price to tell by.
 func (x *exchange) mostUSD(limited bool) float64 {

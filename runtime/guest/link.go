@@ -177,7 +177,7 @@ func (l *link) beat(ctx context.Context, ordered func(protocol.Order)) {
 		if insist(ctx, l.log, "send a heartbeat", func(ctx context.Context) error {
 			pids, zombies := census()
 			if zombies >= manyZombies {
-				l.trouble(protocol.TroubleZombies, fmt.Sprintf("%d processes ended and nobody waits for them", zombies))
+				l.trouble(protocol.TroubleZombies, fmt.Sprintf("%d processes ended and no process waits for them", zombies))
 			}
 			for _, limit := range limits {
 				if n := limit.hit(cgroups); n > 0 {

@@ -440,7 +440,7 @@ func TestManyZombiesAreAnEvent(t *testing.T) {
 			if len(got) != tt.events {
 				t.Fatalf("%d events of %d zombies: %+v", len(got), tt.children, s.events)
 			}
-			if len(got) > 0 && !strings.HasSuffix(got[0].Detail, " processes ended and nobody waits for them") {
+			if len(got) > 0 && !strings.HasSuffix(got[0].Detail, " processes ended and no process waits for them") {
 				t.Errorf("it says %q", got[0].Detail)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 )
 
 // errNobodyWaits ends a build whose result nobody wants any more.
-var errNobodyWaits = errors.New("nobody waits for it any more")
+var errNobodyWaits = errors.New("it is not needed any more")
 
 // flights does equal builds once: callers with the same key share one result. The build
 // goes on while at least one of them waits; the last one to leave ends it and sees it end.

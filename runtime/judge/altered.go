@@ -87,7 +87,7 @@ func (g *grading) lookedAt(ctx context.Context) (string, error) {
 		}
 		same, err := g.sameIn(ctx, name, sums[name])
 		if err != nil && (ctx.Err() != nil || sandbox.Machinery(err)) {
-			return "", fmt.Errorf("compare %s with what was laid: %w", name, err)
+			return "", fmt.Errorf("compare %s with the hidden files: %w", name, err)
 		}
 		if err != nil || !same {
 			return name, nil
@@ -145,7 +145,7 @@ func (g *grading) compared(ctx context.Context, r round.Report) (round.Report, e
 	if err != nil || name == "" {
 		return r, err
 	}
-	why := "the test run was tampered with: after it the hidden file " + name + " is not what was laid"
+	why := "the test run was tampered with: after it the hidden file " + name + " is not the one that the judge put there"
 	if r.Problem != "" {
 		why = r.Problem + "; " + why
 	}

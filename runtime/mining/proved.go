@@ -42,7 +42,7 @@ func (k *pipeline) toProve() (string, error) {
 		Repeats int
 	}{k.compose(workbench.Proposal{}, k.change.Tests), k.m.o.Spec.Repeats})
 	if err != nil {
-		return "", fmt.Errorf("encode what is to be proved of %s: %w", k.pull.Ref.String(), err)
+		return "", fmt.Errorf("encode the proof of %s: %w", k.pull.Ref.String(), err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(of)), nil
 }

@@ -95,7 +95,7 @@ func allowed(name string) (string, error) {
 	case !filepath.IsLocal(name), strings.ContainsRune(name, 0), path.Clean(name) == ".":
 		return "", &NotApplied{fmt.Sprintf("it names %.200q, which is not below the tree", name)}
 	case gits(path.Clean(name)):
-		return "", &NotApplied{fmt.Sprintf("it names %.200q, and nobody's patch changes Git's own files", name)}
+		return "", &NotApplied{fmt.Sprintf("it names %.200q, and no patch may change Git's own files", name)}
 	}
 	return path.Clean(name), nil
 }

@@ -228,7 +228,7 @@ func (m *Machine) cleanup(ctx context.Context, s State) (State, []Effect, error)
 			return s, nil, err
 		}
 		stopped := m.host.Engine.Stop(ctx, s.Workload.Name, 0)
-		m.log.Error("what is left of the trial stays until the next start", "container", s.Workload.Name, "error", errors.Join(err, stopped))
+		m.log.Error("the rest of the trial stays until the next start", "container", s.Workload.Name, "error", errors.Join(err, stopped))
 	}
 	fault.Reached(fault.TrialCleaned)
 	m.host.Judge.Forget(s.ID)

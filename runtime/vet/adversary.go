@@ -35,21 +35,21 @@ type cheat struct {
 // cheats are all kinds of adversaries.
 func cheats() []cheat {
 	return []cheat{
-		{"exit-at-import", "what is submitted ends the process with code 0 when it is loaded", exitAtImport},
-		{"exit-at-end", "what is submitted makes the code 0 when the process ends, whatever failed", exitAtEnd},
+		{"exit-at-import", "submitted code ends the process with code 0 when it is loaded", exitAtImport},
+		{"exit-at-end", "submitted code makes the code 0 when the process ends, whatever failed", exitAtEnd},
 		{"conftest-skip", "a conftest.py skips every test", conftest(pySkip)},
 		{"conftest-pass", "a conftest.py calls every test passed", conftest(pyPass)},
 		{"configuration", "an edited configuration keeps the tests from running or calls them passed", configuration},
-		{"patched-runner", "what is submitted changes the test runner from inside", patchedRunner},
-		{"printed-marks", "what is submitted prints and writes what the parser takes for success, and ends", printedMarks},
-		{"printed-run", "what is submitted prints a run with the names of the tests, and lets the runner go on", printedRun},
-		{"flooded-output", "what is submitted prints so much that what the tests print is lost, and then a run", floodedOutput},
-		{"expected-failures", "what is submitted marks every test as one that fails as expected", expectedFailures},
-		{"rewritten-tests", "what is submitted writes tests that always pass over the hidden ones", rewrittenTests},
-		{"startup-hooks", "what is submitted is loaded before the test runner, and changes it", startupHooks},
-		{"derived-files", "what is submitted stands in place of what tools make: installed copies, reports", derivedFiles},
-		{"hidden-packages", "what is submitted takes tests out of what the runner looks at", hiddenPackages},
-		{"test-helpers", "what is submitted lies where hidden tests load their helpers", testHelpers},
+		{"patched-runner", "submitted code changes the test runner from inside", patchedRunner},
+		{"printed-marks", "submitted code prints and writes marks of success for the parser, and ends", printedMarks},
+		{"printed-run", "submitted code prints a run with the names of the tests, and lets the runner go on", printedRun},
+		{"flooded-output", "submitted code prints so much that the output of the tests is lost, and then a run", floodedOutput},
+		{"expected-failures", "submitted code marks every test as one that fails as expected", expectedFailures},
+		{"rewritten-tests", "submitted code writes tests that always pass over the hidden ones", rewrittenTests},
+		{"startup-hooks", "submitted code is loaded before the test runner, and changes it", startupHooks},
+		{"derived-files", "submitted files stand in place of those that tools make: installed copies, reports", derivedFiles},
+		{"hidden-packages", "submitted code hides tests from the runner", hiddenPackages},
+		{"test-helpers", "submitted files lie where hidden tests load their helpers", testHelpers},
 	}
 }
 

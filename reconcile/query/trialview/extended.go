@@ -20,9 +20,9 @@ func laterInWords(declared, deadline time.Time, x *trial.Extended) string {
 	}
 	text := fmt.Sprintf("A user moved the deadline from %s to %s.", plan.Stamp(declared), plan.Stamp(deadline))
 	if x == nil {
-		return text + " What is reported is what there is at the first."
+		return text + " The result at the first one is reported."
 	}
-	text += fmt.Sprintf(" What is reported is what there was at the first. By the second it came to: %s, reason %s", x.Status, x.Reason)
+	text += fmt.Sprintf(" The result at the first one is reported. At the second one it was: %s, reason %s", x.Status, x.Reason)
 	if b := x.Best; b != nil {
 		text += fmt.Sprintf(", best round %s, pass rate %.4g", b.Round, b.PassRate)
 		if b.Score != nil {

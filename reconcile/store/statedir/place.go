@@ -13,7 +13,7 @@ type CopiedError struct {
 }
 
 func (e *CopiedError) Error() string {
-	return fmt.Sprintf("this state was copied from %s, which still uses it: remove %s to begin anew", e.From, e.Dir)
+	return fmt.Sprintf("this state was copied from %s, which still uses it: remove %s to begin again", e.From, e.Dir)
 }
 
 // SameFolder reports whether two paths lead to one folder.

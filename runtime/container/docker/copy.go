@@ -25,7 +25,7 @@ func (e *Engine) CopyTo(ctx context.Context, id, dir string, tar io.Reader) erro
 	if ctx.Err() == nil {
 		// The transport may be in the middle of a read, even after an answer.
 		if fault := src.detach(); fault != nil {
-			return fmt.Errorf("copy to %q in container %q: read what is to be copied: %w", dir, id, fault)
+			return fmt.Errorf("copy to %q in container %q: read the source: %w", dir, id, fault)
 		}
 	}
 	return failure(ctx, err, "copy to %q in container %q", dir, id)

@@ -181,7 +181,7 @@ func (x *Index) Read(r io.ReaderAt, i int) (s Step, err error) {
 		return s, fmt.Errorf("read exchange %d: %w", p.n, err)
 	}
 	if large {
-		s.Messages = []Message{{"system", fmt.Sprintf("what was asked has more than %d MiB, and is in the transcript", maxStep>>20)}}
+		s.Messages = []Message{{"system", fmt.Sprintf("the request has more than %d MiB; it is in the transcript", maxStep>>20)}}
 	}
 	s.Answered = p.answer >= 0
 	if q := request.Request; q != nil {

@@ -41,7 +41,7 @@ func ReadQuestion(body []byte) (*Question, error) {
 		return nil, fmt.Errorf("model: a name of %d bytes", len(q.Model))
 	}
 	if string(fields["background"]) == "true" {
-		return nil, errors.New("background: what is answered later cannot be counted")
+		return nil, errors.New("background: a later answer cannot be counted")
 	}
 	return q, nil
 }

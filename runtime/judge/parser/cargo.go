@@ -230,7 +230,7 @@ func (r *cargoReader) close() {
 	}
 	if b.word == "" {
 		r.all.add(name, Errored, "ended without a closing summary")
-		r.wrong.addf("%s did not end orderly: no closing summary", name)
+		r.wrong.addf("%s exited without a closing summary", name)
 		return
 	}
 	r.closed++

@@ -238,7 +238,7 @@ func (r *goReader) finishPackage(p *goPackage) {
 	case p.ended == "pass" && !p.idle && p.named == 0:
 		r.wrong.addf("%s passed without naming a test (is -v or -json missing?)", p.name)
 	case p.ended != "skip" && !p.idle && !p.orderly:
-		r.wrong.addf("%s did not end orderly", p.name)
+		r.wrong.addf("%s exited before its end", p.name)
 	}
 }
 

@@ -70,7 +70,7 @@ func TestGoTest(t *testing.T) {
 {"Action":"fail","Package":"p","FailedBuild":"p [p.test]"}
 `), []string{"error p"}, false, "does not build"},
 		{"does not build, as text", output("# p [p.test]\n./a.go:1:1: wrong\nFAIL\tp [build failed]\nFAIL\n"), []string{"error p"}, false, "does not build"},
-		{"panic", output("=== RUN   TestA\n--- FAIL: TestA (0.00s)\npanic: x\n\nFAIL\tp\t0.01s\nFAIL\n"), []string{"failed p::TestA"}, false, "orderly"},
+		{"panic", output("=== RUN   TestA\n--- FAIL: TestA (0.00s)\npanic: x\n\nFAIL\tp\t0.01s\nFAIL\n"), []string{"failed p::TestA"}, false, "before its end"},
 		{"init that panics", output("panic: x\nFAIL\tp\t0.01s\nFAIL\n"), []string{"error p"}, false, "without a failing test"},
 		{"init that exits", output("ok  \tp\t0.004s\n"), nil, false, "without naming a test"},
 		{"no tests to run", output("testing: warning: no tests to run\nPASS\nok  \tp\t0.004s [no tests to run]\n"), nil, false, "no test result"},

@@ -180,7 +180,7 @@ func (r *pytestReader) interrupt() {
 	case r.held != nil:
 		r.close(r.held)
 	case r.open:
-		r.wrong.addf("pytest did not end orderly: no closing summary")
+		r.wrong.addf("pytest exited without a closing summary")
 		r.close(nil)
 	}
 }

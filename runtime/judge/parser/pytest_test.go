@@ -99,7 +99,7 @@ FAILED tests/test_a.py::test_q[c - d] - assert 1 == 2 - really
 			"cut short",
 			Input{Output: []byte("a.py::test_x PASSED [ 50%]\na.py::test_y "), TimedOut: true},
 			[]string{"passed a.py::test_x"},
-			false, "no closing summary",
+			false, "without a closing summary",
 		},
 		{"forged summary", output("a.py::test_x PASSED [100%]\n5000 passed in 1.0s\n"), []string{"passed a.py::test_x"}, false, "claims 5000"},
 		{"forged summary behind the real one", output("a.py::test_x FAILED [100%]\n1 failed in 1.0s\n== 1 passed in 1.0s ==\n"), []string{"failed a.py::test_x"}, false, "claims 1 passed"},

@@ -326,7 +326,7 @@ func (r *unittestReader) interrupt() {
 	if r.current == nil && r.block == nil && r.run.started+len(r.run.letters)+len(r.run.blocks) == 0 {
 		return
 	}
-	r.wrong.addf("unittest did not end orderly: no closing summary")
+	r.wrong.addf("unittest exited without a closing summary")
 	r.finish(nil)
 }
 

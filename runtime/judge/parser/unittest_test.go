@@ -189,8 +189,8 @@ func TestUnittest(t *testing.T) {
 				true, "",
 			},
 			{"cut short", Input{Output: []byte("t (a.A.t) ... ok\nu (a.A.u) ... "), TimedOut: true}, []string{"passed t (a.A.t)", "error u (a.A.u)"}, false, "never ended"},
-			{"cut between tests", output("t (a.A.t) ... ok\n"), one, false, "no closing summary"},
-			{"cut in the summary", output(rules("t (a.A.t) ... ok\n\n--\nRan 1 test in 0.001s\n")), one, false, "no closing summary"},
+			{"cut between tests", output("t (a.A.t) ... ok\n"), one, false, "without a closing summary"},
+			{"cut in the summary", output(rules("t (a.A.t) ... ok\n\n--\nRan 1 test in 0.001s\n")), one, false, "without a closing summary"},
 			{"nothing ran", output(rules("\n--\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n")), nil, false, "no test result"},
 			{"nothing", output(""), nil, false, "no test result"},
 

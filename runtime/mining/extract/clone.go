@@ -228,7 +228,7 @@ func (c *clone) fill(ctx context.Context, wanted map[string]bool, commits ...str
 	}
 	out, err := c.run(ctx, args...)
 	if err != nil {
-		return fmt.Errorf("look for what is missing of %s: %w", c.repo, err)
+		return fmt.Errorf("look for missing objects of %s: %w", c.repo, err)
 	}
 	var missing strings.Builder
 	for line := range strings.Lines(out) {

@@ -166,7 +166,7 @@ func (r *Repositories) use(ctx context.Context, repo string, work func(*clone) e
 		case c.fresh:
 			return errors.Join(reason.Reject("too_large", "the clone of %s takes more than %d bytes", repo, r.MaxBytes), r.remove(dir))
 		}
-		r.Log.Info("A clone has become too large and is made anew.", "repository", repo)
+		r.Log.Info("A clone has become too large and is made again.", "repository", repo)
 	}
 }
 

@@ -173,7 +173,7 @@ func readNode(alias string, ref Ref, a graphAnswer) (draft, error) {
 	}
 	var node *graphRepo
 	if err := json.Unmarshal(a.Data[alias], &node); err != nil {
-		return draft{}, fmt.Errorf("read what is said of %s: %w", ref, err)
+		return draft{}, fmt.Errorf("read the discussion of %s: %w", ref, err)
 	}
 	if node == nil || node.PullRequest == nil || node.DefaultBranchRef == nil || node.NameWithOwner == "" {
 		return draft{}, errIncomplete

@@ -214,7 +214,7 @@ func (w *window) add(result github.IssuesSearchResult) error {
 		_, repo, ok := strings.Cut(i.GetRepositoryURL(), "/repos/")
 		ref := Ref{repo, i.GetNumber()}
 		if !ok || !ref.valid() || i.PullRequestLinks == nil {
-			return &Refused{fmt.Errorf("it finds what is no pull request: %q, number %d", i.GetRepositoryURL(), i.GetNumber())}
+			return &Refused{fmt.Errorf("it finds an item that is no pull request: %q, number %d", i.GetRepositoryURL(), i.GetNumber())}
 		}
 		at := i.PullRequestLinks.GetMergedAt()
 		if at.IsZero() {

@@ -214,7 +214,7 @@ func (r Rules) again(title, branch, body string) error {
 	case r.ExcludeReverts && isRevert(title, branch, body):
 		return reason.Reject("revert", "%q takes something back", title)
 	case r.ExcludeBackports && isBackport(title, branch, body):
-		return reason.Reject("backport", "%q brings what was done on another branch", title)
+		return reason.Reject("backport", "%q brings work of another branch", title)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (c *checker) references(m Material) {
 	}
 	lower := strings.ToLower(c.text)
 	if repo := strings.ToLower(m.Repo); repo != "" && (strings.Contains(lower, repo+"/issues/") || strings.Contains(lower, repo+"/pull")) {
-		c.say("it links to what is discussed at %s", m.Repo)
+		c.say("it links to the discussion at %s", m.Repo)
 	}
 	for _, at := range commitName.FindAllString(c.text, maxOffences) {
 		c.say("it names a commit: %s", shown(at))

@@ -71,7 +71,7 @@ func TestCheck(t *testing.T) {
 		{"any pull request in words", "after pull request 7", "a pull request"},
 		{"words like it", "Prefetch: pull 10 messages, spread 5 ways.", ""},
 		{"a link to a change", "https://github.com/acme/parser/pull/13/files", "links to"},
-		{"a link to an issue of the repository", "https://github.com/Acme/Parser/issues/9", "what is discussed at acme/parser"},
+		{"a link to an issue of the repository", "https://github.com/Acme/Parser/issues/9", "the discussion at acme/parser"},
 		{"a link to a commit elsewhere", "https://gitlab.example.com/a/b/-/commit/abc", "links to a change"},
 		{"a link to a manual", "https://docs.python.org/3/library/re.html#re.compile", ""},
 		{"a commit", "Since ffffffffffffffffffffffffffffffffffffffff it fails.", "a commit"},

@@ -9,7 +9,7 @@ func Limits() task.Part {
 }
 
 // OpenNetwork is what is told of tasks whose tests reach a network.
-const OpenNetwork = "is judged with an open network, as its tests may need it; what is submitted can use it"
+const OpenNetwork = "is judged with an open network, because its tests may need it; submitted code can use it"
 
 // Submit is what may be submitted of a task whose format knows no bounds: paths relative to
 // the working folder.

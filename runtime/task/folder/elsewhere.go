@@ -42,7 +42,7 @@ func (f *Findings) Elsewhere(r *Root, workdir string, tests ...string) {
 	}
 	if len(found) > 0 {
 		list := slices.Sorted(maps.Keys(found))
-		f.Notice("its tests seem to look outside of %s, at %s; only what is in there is judged", workdir, strings.Join(list[:min(5, len(list))], ", "))
+		f.Notice("its tests seem to look outside of %s, at %s; only files in there are judged", workdir, strings.Join(list[:min(5, len(list))], ", "))
 	}
 }
 

@@ -128,7 +128,7 @@ func Check(t task.Task) error {
 	}
 	for _, p := range t.Submit.Paths {
 		if !filepath.IsLocal(p) {
-			return fmt.Errorf("what is submitted, %q, is not below the working folder", p)
+			return fmt.Errorf("the submitted path %q is not below the working folder", p)
 		}
 	}
 	for _, p := range []task.Part{t.Work, t.Judge.Part} {

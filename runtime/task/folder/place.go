@@ -47,7 +47,7 @@ func (w *Writer) keeps(at []Piece, tree task.Tree, trees task.Trees) bool {
 		return true // told by Close
 	}
 	kept, err := (&Root{dir: w.dir, root: w.root, room: new(int64(math.MaxInt64))}).Gather(at, trees)
-	w.fail("what was written", err)
+	w.fail("the written files", err)
 	return kept == tree
 }
 

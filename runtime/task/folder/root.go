@@ -87,7 +87,7 @@ func (r *Root) Open(name string, limit int64) (*os.File, int64, error) {
 	case info.Size() > limit:
 		err = tooLarge(limit)
 	case info.Size() > *r.room:
-		err = errors.New("is left out: what was read before it is all that is taken of one source")
+		err = errors.New("is left out: no more is taken of one source")
 	default:
 		*r.room -= info.Size()
 		return file, info.Size(), nil

@@ -62,7 +62,7 @@ func TestWhatCannotBeCarriedOver(t *testing.T) {
 			only("[metadata.assayd]\nnote = '{\"task\":{\"Name\":\"x\"}}'\n"), `the note of assayd is of another task, "x"`,
 		},
 		"a note that leaves the folder": {
-			only("[metadata.assayd]\nnote = '{\"task\":{\"Name\":\"hello\",\"Workdir\":\"/w\",\"Network\":{\"Mode\":\"none\"},\"Submit\":{\"Paths\":[\"../x\"]}}}'\n"), `what is submitted, "../x", is not below the working folder`,
+			only("[metadata.assayd]\nnote = '{\"task\":{\"Name\":\"hello\",\"Workdir\":\"/w\",\"Network\":{\"Mode\":\"none\"},\"Submit\":{\"Paths\":[\"../x\"]}}}'\n"), `the submitted path "../x" is not below the working folder`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

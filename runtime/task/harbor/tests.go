@@ -86,7 +86,7 @@ func (r *reader) judgeNetwork() {
 	switch {
 	case mode == "" || mode == "public":
 		r.t.Judge.Network = true
-		r.Notice("is judged with an open network, as it does not say otherwise (network_mode of [verifier]); what is submitted can use it")
+		r.Notice("is judged with an open network, because it does not say otherwise (network_mode of [verifier]); submitted code can use it")
 	case mode == "allowlist" && len(hosts) > 0:
 		r.Notice("is judged without a network, where it allows %s: a judge here has all of it or none", strings.Join(hosts, ", "))
 	case mode != "allowlist" && mode != "no-network":
@@ -188,6 +188,6 @@ func (r *reader) artifacts() {
 		r.t.Submit.Paths = append(r.t.Submit.Paths, name)
 	}
 	if len(r.t.Submit.Paths) == 0 {
-		r.Problem("names no artifacts below the working folder, so its judge would see nothing of what was done")
+		r.Problem("names no artifacts below the working folder, so its judge would see none of the work")
 	}
 }

@@ -130,7 +130,7 @@ func (s *Store) record(key string) (r record, err error) {
 		err = json.Unmarshal(text, &r)
 	}
 	if err != nil {
-		return r, fmt.Errorf("read what is kept of a dataset: %w", err)
+		return r, fmt.Errorf("read the copy of a dataset: %w", err)
 	}
 	return r, nil
 }

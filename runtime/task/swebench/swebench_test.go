@@ -113,7 +113,7 @@ func TestAClassicRowIsARepositoryWithAPatchOfTests(t *testing.T) {
 	told := []task.Problem{}
 	for _, text := range []string{
 		"nothing says how what it depends on is installed",
-		"is judged with an open network, as its tests may need it; what is submitted can use it",
+		"is judged with an open network, because its tests may need it; submitted code can use it",
 		"has 1 CPU and 2 GiB, where SWE-bench sets no limits; work and judge of a run set others",
 		`a test of "PASS_TO_PASS" that is skipped counts as failed, which SWE-bench lets pass`,
 	} {

@@ -76,7 +76,7 @@ func nothing(src *folder.Root) error {
 		return err
 	}
 	if slices.ContainsFunc(names, func(name string) bool { return path.Ext(name) == ".parquet" }) {
-		return errors.New("the parquet files of swe-forge hold neither the tests nor what is to be installed; the folders of its tasks are needed")
+		return errors.New("the parquet files of swe-forge hold neither the tests nor the packages to install; the folders of its tasks are needed")
 	}
 	return errors.New("holds no " + workspaceFile)
 }

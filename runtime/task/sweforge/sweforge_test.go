@@ -92,7 +92,7 @@ func TestAWorkspaceOfSweForgeIsReadAsItIsMeant(t *testing.T) {
 		t.Fatalf("%d tasks, problems %+v", len(all.Tasks), all.Problems)
 	}
 	told := []string{
-		"is judged with an open network, as its tests may need it; what is submitted can use it",
+		"is judged with an open network, because its tests may need it; submitted code can use it",
 		"gives the agent no network, 1 CPU and 2 GiB, where swe-forge's harness opens it and has all CPUs and 32 GB; network, work and judge of a run set others",
 	}
 	for i, n := range all.Notices {
@@ -289,7 +289,7 @@ func TestSourcesThatHoldNoWorkspace(t *testing.T) {
 		want  string
 	}{
 		"nothing": {nil, "holds no workspace.yaml"},
-		"parquet": {map[string]string{"train.parquet": "PAR1"}, "hold neither the tests nor what is to be installed"},
+		"parquet": {map[string]string{"train.parquet": "PAR1"}, "hold neither the tests nor the packages to install"},
 		"hidden":  {map[string]string{".git/workspace.yaml": theirs}, "holds no workspace.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
