@@ -208,8 +208,7 @@ func (d *Daemon) wire(ctx context.Context) error {
 	}
 	d.rec = reconcile.New(reconcile.Options{
 		Store: d.store, Ledger: ledger, Admission: d.admission, Daemon: d.id, Roots: d.opts.Roots, ResultsDir: o.Settings.ResultsDir, Log: o.Log,
-		Checkout: d.checkout(),
-		Config:   options,
+		Checkout: d.checkout(), Config: options,
 		Host: trial.Host{
 			Engine: d.engine, Images: builder, Judge: d.judge, Ledger: ledger, OpenBlob: blobs.Open,
 			StateDir: d.store.Dir(), GuestDir: guestDir, Owner: d.store.Owner(), Log: o.Log,

@@ -41,7 +41,7 @@ func TestErrorsOfTheDiskHaveACause(t *testing.T) {
 	for _, tc := range []struct{ err, cause error }{
 		{&os.PathError{Err: unix.ENOSPC}, ErrNoSpace}, {&os.PathError{Err: unix.EDQUOT}, ErrNoSpace}, {&os.PathError{Err: unix.EROFS}, ErrReadOnly}, {other, nil}, {nil, nil},
 	} {
-		if got := Cause(tc.err); got != tc.cause {
+		if got := Cause(tc.err); !errors.Is(got, tc.cause) {
 			t.Errorf("the cause of %v is %v, want %v", tc.err, got, tc.cause)
 		}
 		if got := Explain(tc.err); !errors.Is(got, tc.err) || tc.cause != nil && !errors.Is(got, tc.cause) {
