@@ -20,6 +20,10 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/assayd/assayd/reconcile/store"
+	"github.com/assayd/assayd/runtime/container/containertest"
+	"github.com/assayd/assayd/runtime/container/docker"
 )
 
 // patience is how long something may take that is quick on a quiet machine.
@@ -76,13 +80,25 @@ func newSiteAt(t *testing.T, dir string) *site {
 	s.check(os.Mkdir(filepath.Join(dir, "specs"), 0o755))
 	t.Cleanup(func() {
 		s.stop(syscall.SIGTERM)
-		gc := exec.Command(s.program(), "gc", "--state", filepath.Join(dir, "s"))
-		_ = gc.Run() // what containers were kept
+		s.sweep()
 		s.check(os.RemoveAll(dir))
 	})
 	s.serve()
 	s.address = s.web()
 	return s
+}
+
+// sweep removes the containers of the daemon that has ended: those of trials at work go on without it.
+func (s *site) sweep() {
+	s.Helper()
+	ctx := context.WithoutCancel(s.Context())
+	state, err := store.Open(ctx, filepath.Join(s.dir, "s"), store.Options{})
+	s.check(err)
+	owner := state.Owner()
+	engine, err := docker.New(ctx, docker.Options{})
+	s.check(errors.Join(err, state.Close()))
+	containertest.Sweep(s.T, engine, owner)
+	s.check(engine.Close())
 }
 
 func (s *site) check(err error) {
