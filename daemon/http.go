@@ -56,7 +56,7 @@ func httpTokens(settings *config.Settings) (all []web.Token, err error) {
 			return nil, fmt.Errorf("http in the settings: %s: there is no secret %q", t.name, t.secret.Name())
 		}
 		if len(t.Text) < shortestToken {
-			return nil, fmt.Errorf("http in the settings: the %s has %d characters, and it must have %d or more, because others on the network can try to guess it. Make one with: openssl rand -hex 32", t.name, len(t.Text), shortestToken)
+			return nil, fmt.Errorf("http in the settings: the %s has %d characters, and it must have %d characters or more, because others on the network can try to guess it. Make one with: openssl rand -hex 32", t.name, len(t.Text), shortestToken)
 		}
 		all = append(all, t.Token)
 	}
