@@ -244,7 +244,7 @@ func (h *Host) start(ctx context.Context, ready func()) error {
 	control := api.Handler(h.rec, "bench", nil)
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", control)
-	mux.Handle("/", web.New(web.Options{Reader: h.rec.Reader, API: control, Sessions: h.Sessions, Hosts: []string{"assayd"}, Owner: owner, Version: "bench", Log: log}).Handler())
+	mux.Handle("/", web.New(web.Options{Reader: h.rec.Reader, Trials: h.rec.Trials, Summaries: h.rec.Summaries, API: control, Sessions: h.Sessions, Hosts: []string{"assayd"}, Owner: owner, Version: "bench", Log: log}).Handler())
 	server := &http.Server{Handler: mux} //nolint:gosec // the bench's own
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
