@@ -170,7 +170,7 @@ var mayImport = map[string][]string{
 	"reconcile/query/trialview": {
 		"reconcile/store", "reconcile/ledger", "reconcile/history", "reconcile/note", "reconcile/plan", "reconcile/request", "reconcile/query/archive",
 		// What is told of trials and rounds.
-		"runtime/trial", "runtime/trial/agentlog", "runtime/trial/mixedruns", "runtime/trial/trydir", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
+		"runtime/trial", "runtime/trial/agentlog", "runtime/trial/mixedruns", "runtime/trial/trydir", "runtime/trial/record", "runtime/judge/scoring", "runtime/judge/round", "runtime/judge/parser", "runtime/gateway", "runtime/gateway/transcript",
 	},
 	"reconcile/query/summaries":     {"reconcile/store", "reconcile/history", "reconcile/summary", "reconcile/request", "reconcile/query/snapshot", "runtime/clock"},
 	"reconcile/query/tasklookup":    {"config", "reconcile/plan", "reconcile/request", "runtime/task", "runtime/trial"},

@@ -20,6 +20,7 @@ import (
 	"github.com/assayd/assayd/reconcile/summary"
 	"github.com/assayd/assayd/reconcile/taskcheck"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // Routes are the patterns of all that a handler serves.
@@ -60,7 +61,7 @@ var Answers = map[string]any{
 	"TaskList": TaskList{}, "History": export.History{}, "HistoryEntry": export.Entry{}, "HistoryGame": export.GameEntry{},
 	"RunPage": Page[query.RunInfo]{}, "ExecutionPage": Page[query.ExecutionInfo]{}, "SpecPage": Page[query.SpecInfo]{},
 	"TaskPage": Page[query.TaskInfo]{}, "PullPage": Page[query.PullInfo]{}, "ActivityPage": Page[query.ActivityInfo]{}, "Activity": query.ActivityInfo{}, "FilePage": Page[trialview.FileInfo]{}, "File": trialview.FileInfo{}, "Spending": query.Spending{}, "SpendingLine": query.SpendingLine{}, "SpendingHour": query.SpendingHour{}, "DearTrial": query.DearTrial{}, "SpendingNow": query.SpendingNow{}, "SpecCost": query.SpecCost{}, "SubmissionPage": Page[trialview.RoundInfo]{},
-	"RoundTestPage": Page[trialview.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": trialview.TrialInfo{}, "Mining": query.MiningInfo{},
+	"RoundTestPage": Page[trialview.TestInfo]{}, "CellPage": Page[query.CellInfo]{}, "Cell": query.CellInfo{}, "Run": query.RunInfo{}, "Trial": trialview.TrialInfo{}, "About": trialview.About{}, "Limits": record.Limits{}, "Manifest": record.Manifest{}, "Mining": query.MiningInfo{},
 	"EventHello": Hello{}, "EventLook": Look{}, "EventHost": HostNow{}, "EventReset": struct{}{}, "Submission": trialview.RoundInfo{}, "OutputPage": trialview.OutputPage{},
 }
 

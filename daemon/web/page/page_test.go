@@ -31,6 +31,7 @@ import (
 	"github.com/assayd/assayd/runtime/gateway/transcript"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // hostile is a text that tries to be an element, a link, a sequence of a terminal, and another order of letters.
@@ -73,6 +74,7 @@ func every() map[string]View {
 		panic(err) // the text above is JSON
 	}
 	noted := note.Set{Notes: []note.Note{{Text: hostile, By: hostile}}, Tags: []string{hostile}}
+	trial.About = trialview.About{Key: hostile, Generation: hostile, Images: map[string]string{hostile: hostile}, Isolation: hostile, Manifest: record.Manifest{Source: hostile}}
 	run.Set, trial.Set, mining.Set, cell.Tags = noted, noted, noted, []string{hostile}
 	act := NewAct(f, "cancel", hostile, hostile, "/runs/"+url.PathEscape(hostile))
 	act.Problem = hostile

@@ -14,7 +14,9 @@ import (
 	"github.com/assayd/assayd/runtime/gateway"
 	"github.com/assayd/assayd/runtime/judge/parser"
 	"github.com/assayd/assayd/runtime/judge/round"
+	"github.com/assayd/assayd/runtime/judge/scoring"
 	"github.com/assayd/assayd/runtime/trial"
+	"github.com/assayd/assayd/runtime/trial/record"
 )
 
 // TrialInfo is a trial without its rounds, of which there may be thousands.
@@ -46,6 +48,35 @@ type TrialInfo struct {
 	// What the try has spent on models, and what it may; absent = it asks none, or has no budget.
 	Usage  *gateway.Usage  `json:"usage,omitempty"`
 	Budget *gateway.Budget `json:"budget,omitempty"`
+	About  About           `json:"about"`
+}
+
+// About is of what a trial is made.
+type About struct {
+	Key        string            `json:"key"`        // of its cell: what it depends on
+	Generation string            `json:"generation"` // of the spec, when the try began
+	Images     map[string]string `json:"images"`     // ids by role; empty = they are not made yet
+	Limits     record.Limits     `json:"limits"`     // of its work container
+	Manifest   record.Manifest   `json:"manifest"`
+	Isolation  string            `json:"isolation"` // of its judge: shared or staged
+	Resumes    int               `json:"resumes"`   // of the agent in this try
+	Restarts   int               `json:"restarts"`  // of its container, from its own layer
+}
+
+func aboutOf(s trial.State) About {
+	t := s.Cell.Task
+	names, source := scoring.Manifest(t, s.Reference)
+	a := About{
+		Key: s.Key, Generation: s.Generation, Images: map[string]string{}, Isolation: scoring.Isolation(t), Resumes: s.Resumes, Restarts: s.Restarts,
+		Limits:   record.Limits{CPUs: t.Work.CPUs, Memory: t.Work.Memory, PIDs: t.Work.PIDs, Disk: t.Work.Disk},
+		Manifest: record.Manifest{Source: source, Tests: len(names)},
+	}
+	for role, id := range map[string]string{"work": s.WorkImage.ID, "judge": s.JudgeImage.ID, "run": s.RunImage, "grade": s.GradeImage} {
+		if id != "" {
+			a.Images[role] = id
+		}
+	}
+	return a
 }
 
 // Info returns a trial of any execution; another is an ErrUnknown.
@@ -62,7 +93,7 @@ func (r *Trials) Info(ctx context.Context, id string) (info TrialInfo, err error
 		info = TrialInfo{
 			ID: t.ID, Run: s.Spec, Execution: s.Execution, Benchmark: s.Cell.Task.Benchmark, Task: t.Task, Agent: t.Agent, Model: t.Model, Attempt: t.Attempt, Mode: t.Mode,
 			Try: t.Try, Phase: t.Phase, Status: t.Status, Reason: t.Reason, Detail: t.Detail, Started: t.Started, Deadline: t.Deadline, Declared: t.Declared, Extended: t.Extended,
-			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget,
+			Now: t.Now, Ended: t.Ended, Best: t.Best, Flags: append([]string{}, t.Flags...), Usage: t.Usage, Budget: t.Budget, About: aboutOf(s),
 		}
 		if err == nil {
 			info.Set, err = note.For(ctx, tx, s.ID)
