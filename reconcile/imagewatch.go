@@ -69,7 +69,7 @@ func (w *imageWatch) named(ctx context.Context, names map[string]string) {
 	}
 	if err := w.runs.specs.Again(ctx); err != nil {
 		w.runs.contents.SetNames(before) // the next look tries again
-		w.log.Error("take up the names of images", "error", err)
+		w.log.Error("adopt the names of images", "error", err)
 	}
 }
 

@@ -71,12 +71,12 @@ func (s *Syncer) letIn(g git.Git) (_ git.Git, done func() error, err error) {
 	if s.secrets.key != "" {
 		f, err := os.CreateTemp(s.dir, keyPrefix) // only its owner may read it
 		if err != nil {
-			return g, done, fmt.Errorf("lend the ssh key: %w", err)
+			return g, done, fmt.Errorf("give the ssh key to Git: %w", err)
 		}
 		done = func() error { return os.Remove(f.Name()) }
 		_, err = f.WriteString(s.secrets.key + "\n")
 		if err = errors.Join(err, f.Close()); err != nil {
-			return g, nil, errors.Join(fmt.Errorf("lend the ssh key: %w", err), done())
+			return g, nil, errors.Join(fmt.Errorf("give the ssh key to Git: %w", err), done())
 		}
 		ssh += " -F none -o IdentitiesOnly=yes -o IdentityAgent=none -i " + quoted(f.Name())
 	}

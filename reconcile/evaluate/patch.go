@@ -40,7 +40,7 @@ func (r *Evaluator) evaluatePatch(ctx context.Context, t task.Task, session roun
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("lay a patch over the tree of %s: %w", out.Task, err)
+		return fmt.Errorf("apply a patch to the tree of %s: %w", out.Task, err)
 	}
 	out.Applied = changes.How
 	defer func() { err = errors.Join(err, changes.Close()) }()

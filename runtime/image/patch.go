@@ -32,7 +32,7 @@ func (s *buildStep) patch(ctx context.Context) error {
 		return err
 	}
 	if err := s.put(ctx, s.recipe.Workdir, changes.WriteFiles); err != nil {
-		return fmt.Errorf("lay the patch over %s: %w", s.recipe.Workdir, err)
+		return fmt.Errorf("apply the patch to %s: %w", s.recipe.Workdir, err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ var errStopped = errors.New("the container was stopped while the submission ran 
 
 // Failures of an engine that is there otherwise. They are judged like errStopped.
 var (
-	errNotPlaced = errors.New("could not be laid over the image")
+	errNotPlaced = errors.New("could not be written into the image")
 	errNotRun    = errors.New("the judge command could not be run")
 	errNotTaken  = errors.New("an output of the run could not be read")
 )

@@ -71,7 +71,7 @@ func TestASubmissionCannotBreakTheFetchingOfResults(t *testing.T) {
 
 func TestWhatFailsInEveryTryOnASoundEngineIsInvalid(t *testing.T) {
 	for failing, problem := range map[string]string{
-		"CopyTo": "could not be laid over the image: ",
+		"CopyTo": "could not be written into the image: ",
 		"Exec":   "the judge command could not be run: ",
 	} {
 		t.Run(failing, func(t *testing.T) {

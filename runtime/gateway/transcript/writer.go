@@ -47,7 +47,7 @@ func Create(path string, limit int64) (_ *Writer, err error) {
 	w := &Writer{file: file, limit: limit, known: map[string]bool{}, names: names{}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("take up the transcript %s: %w", path, err), file.Close())
+			err = errors.Join(fmt.Errorf("resume the transcript %s: %w", path, err), file.Close())
 		}
 	}()
 	if w.size, err = each(file, w.learn); err != nil {
