@@ -27,16 +27,49 @@ const (
 	hoursKept   = 90 * 24 * time.Hour
 )
 
+// An agent writes the name of a model, and may write another one in each request: of each spec so many names
+// of models an hour have rows of their own. What the others cost is under otherModels.
+const (
+	modelsKept  = 32
+	otherModels = "other"
+)
+
+// spentModels are the models that have rows in the present hour, by spec. They belong to the one writer of the store.
+type spentModels struct {
+	hour int64
+	of   map[string]map[string]bool
+}
+
+// name is under which model a request counts.
+func (m *spentModels) name(hour int64, spec, model string) string {
+	if m.of == nil || m.hour != hour {
+		m.hour, m.of = hour, map[string]map[string]bool{}
+	}
+	known := m.of[spec]
+	switch {
+	case known[model]:
+		return model
+	case len(known) >= modelsKept:
+		return otherModels
+	case known == nil:
+		known = map[string]bool{}
+		m.of[spec] = known
+	}
+	known[model] = true
+	return model
+}
+
 func minuteOf(at time.Time) int64 { return at.Unix() / 60 }
 
 // addMinute adds to what a model costs now. More may be less than nothing: an exchange is booked at what it may
 // cost, and corrected when it has ended.
 func (t *Tx) addMinute(of ExchangeRow, more sum) error {
 	now := t.store.clock()
+	hour := now.Unix() / 3600
 	_, err := t.exec(`INSERT INTO spending (minute, spec, provider, model, input, output, usd) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET input = input + excluded.input, output = output + excluded.output, usd = usd + excluded.usd`,
-		minuteOf(now), of.Spec, of.Provider, of.Model, more.input, more.output, more.usd)
-	if hour := now.Unix() / 3600; err == nil && t.store.rolledUp.Swap(hour) != hour {
+		minuteOf(now), of.Spec, of.Provider, t.store.models.name(hour, of.Spec, of.Model), more.input, more.output, more.usd)
+	if err == nil && t.store.rolledUp.Swap(hour) != hour {
 		err = t.rollUp(now)
 	}
 	if err != nil {

@@ -109,6 +109,34 @@ func TestSpendingIsRolledUp(t *testing.T) {
 	}
 }
 
+// An agent that names another model in each request fills nothing: the rows have a bound, and the sums stay.
+func TestNamesOfModelsFillNothing(t *testing.T) {
+	s := newSpender(t)
+	begin := s.now
+	for hour := range 3 {
+		for i := range 200 {
+			s.spend(ExchangeRow{Spec: "run.r", Execution: 1, Provider: "p", Model: fmt.Sprintf("m%d-%d", hour, i), Input: 1})
+			s.spend(ExchangeRow{Spec: "run.quiet", Execution: 1, Provider: "p", Model: "m", Input: 1})
+		}
+		s.now = s.now.Add(time.Hour)
+	}
+	do(t, s.Store, func(tx *Tx) error {
+		n, err := one(tx, scanInt, "SELECT count(*) FROM spending")
+		if most := 3 * (modelsKept + 2); n > most {
+			t.Errorf("there are %d rows, and may be %d", n, most)
+		}
+		return err
+	})
+	tokens := map[string]int64{}
+	rows, _ := s.since(s.now.Sub(begin), 1000)
+	for _, x := range rows {
+		tokens[x.Spec] += x.Input
+	}
+	if tokens["run.r"] != 600 || tokens["run.quiet"] != 600 {
+		t.Errorf("the rows come to %v", tokens)
+	}
+}
+
 func TestTheDearestTrialsAreThoseAtWork(t *testing.T) {
 	s := newSpender(t)
 	do(t, s.Store, func(tx *Tx) error {

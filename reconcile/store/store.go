@@ -59,6 +59,7 @@ type Store struct {
 	queries, rows atomic.Int64
 	n             atomic.Int64 // of the last change; written by Do alone
 	rolledUp      atomic.Int64 // the hour in which spending was rolled up last
+	models        spentModels
 	watchers      change.Watchers
 }
 
