@@ -82,7 +82,7 @@ func (m *Metrics) defineGauges(version string) {
 	g.inFlight = m.gauge("model_in_flight", "Requests that providers are at work on.", "provider")
 	g.inLine = m.gauge("model_in_line", "Requests that wait for their provider's limits.", "provider")
 	g.paused = m.gauge("model_paused", "Models that a provider wants no request for now.", "provider")
-	g.spending = m.gauge("spending_usd_per_hour", "What models cost in the last hour, as far as this process goes back.")
+	g.spending = m.gauge("spending_usd_per_hour", "What models cost in the last hour.")
 	g.holds = m.gauge("holds", "Holds in force, by what they are on.", "target")
 	g.left = m.gauge("budget_left_usd", "What models may still cost in a day or a month of UTC, where the settings bound that.", "period")
 	g.cells = m.gauge("run_cells", "Cells of an open execution.", "spec", "state")
@@ -121,10 +121,6 @@ func (s scrape) put(d *prometheus.Desc, value float64, labels ...string) {
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	s := scrape{g, g.of.Load(), to}
 	s.put(g.build, 1, g.version)
-	g.metrics.mu.Lock()
-	spent := g.metrics.spending.hour(time.Now())
-	g.metrics.mu.Unlock()
-	s.put(g.spending, spent)
 	if s.Sources == nil {
 		return
 	}
@@ -232,6 +228,7 @@ func (s scrape) work(l query.Load) {
 	for _, target := range query.HoldTargets() {
 		s.put(s.holds, float64(l.Holds[target]), target)
 	}
+	s.put(s.spending, l.HourUSD)
 	for _, p := range l.Budgets {
 		s.put(s.left, p.LeftUSD, p.Period)
 	}

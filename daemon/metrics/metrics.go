@@ -37,9 +37,8 @@ type Metrics struct {
 	watcher  *change.Watcher
 	n        int64 // number of the last record that is counted; of Run alone
 
-	mu       sync.Mutex
-	models   map[string]bool // that have been labels so far, by provider and model
-	spending spending
+	mu     sync.Mutex
+	models map[string]bool // that have been labels so far, by provider and model
 }
 
 // counters are the counters and histograms.

@@ -312,7 +312,7 @@ func TestHoldsAndBudgetsAreGauges(t *testing.T) {
 	for series, want := range map[string]string{
 		`assayd_holds{target="run"}`: "2", `assayd_holds{target="provider"}`: "1", `assayd_holds{target="budget"}`: "1",
 		`assayd_holds{target="all"}`: "0", `assayd_holds{target="mining"}`: "0",
-		`assayd_budget_left_usd{period="day"}`: "0", `assayd_budget_left_usd{period="month"}`: "92.5",
+		`assayd_budget_left_usd{period="day"}`: "0", `assayd_budget_left_usd{period="month"}`: "92.5", `assayd_spending_usd_per_hour`: "7.5",
 	} {
 		if got[series] != want {
 			t.Errorf("%s is %q, want %s", series, got[series], want)
@@ -385,7 +385,6 @@ func TestModelsAreLabelsOnlyWhereTheyAreDeclared(t *testing.T) {
 		`assayd_model_cost_usd_total{model="of-a-run",provider="p",use="check"}`:  "0.25",
 		`assayd_model_first_byte_seconds_sum{model="priced",provider="p"}`:        "1",
 		`assayd_model_requests_total{model="other",outcome="ok",provider="p"}`:    "103", // 100 models are told apart
-		`assayd_spending_usd_per_hour`:                                            "51",
 	})
 	if _, there := all[`assayd_model_requests_total{model="any-*",outcome="ok",provider="p"}`]; there {
 		t.Error("a pattern of prices is a model")

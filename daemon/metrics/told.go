@@ -107,9 +107,6 @@ func (m *Metrics) ModelEnded(e gateway.Ended) {
 		c.modelTokens.WithLabelValues(e.Provider, model, kind).Add(float64(max(n, 0)))
 	}
 	c.modelCost.WithLabelValues(e.Provider, model, useOf(e.Account)).Add(max(u.CostUSD, 0))
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.spending.add(time.Now(), max(u.CostUSD, 0))
 }
 
 // useOf says what a model was asked for.
@@ -121,33 +118,4 @@ func useOf(a gateway.Account) string {
 		return "check"
 	}
 	return "trial"
-}
-
-// spending is what was spent in each of the last sixty minutes.
-type spending struct {
-	minute int64 // the last one
-	usd    [60]float64
-}
-
-func (s *spending) add(now time.Time, usd float64) {
-	s.reach(now)
-	s.usd[s.minute%60] += usd
-}
-
-// reach forgets what is older than an hour.
-func (s *spending) reach(now time.Time) {
-	minute := now.Unix() / 60
-	for at := max(s.minute+1, minute-59); at <= minute; at++ {
-		s.usd[at%60] = 0
-	}
-	s.minute = max(s.minute, minute)
-}
-
-// hour is what was spent in the last one.
-func (s *spending) hour(now time.Time) (usd float64) {
-	s.reach(now)
-	for _, n := range s.usd {
-		usd += n
-	}
-	return usd
 }

@@ -52,6 +52,7 @@ type Load struct {
 	Unwritten   int            // records that are not in their file yet
 	Holds       map[string]int // in force, by what they are on
 	Budgets     []budget.Period
+	HourUSD     float64 // what models cost in the last 60 minutes
 }
 
 // What a hold is on, in a Load.
@@ -138,6 +139,9 @@ func (r *Reader) heldBack(tx *store.Tx, l *Load) error {
 			on = HoldOnBudget
 		}
 		l.Holds[on]++
+	}
+	if _, l.HourUSD, err = tx.SpendingSince(now.Add(-time.Hour), 0); err != nil {
+		return err
 	}
 	l.Budgets, err = r.budgets(tx, now)
 	return err
